@@ -1,0 +1,125 @@
+"""Golden cases with a trace cache, and context fingerprints, for LLM context assemblers and agents."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+_HOMES = {
+    "AgentError": "_errors",
+    "AgentResult": "_model",
+    "BudgetExceeded": "_errors",
+    "CacheMiss": "_errors",
+    "CacheMode": "_store",
+    "CaseKey": "_key",
+    "CaseMismatch": "_errors",
+    "Comparison": "_model",
+    "ContextDiff": "_fingerprint",
+    "ContextFingerprint": "_fingerprint",
+    "CtxfpError": "_errors",
+    "GoldenCase": "_model",
+    "GoldenError": "_errors",
+    "GoldenSet": "_model",
+    "Layer": "_layers",
+    "LayerDelta": "_fingerprint",
+    "LayerFingerprint": "_fingerprint",
+    "SnapshotMismatch": "_errors",
+    "SnapshotMissing": "_errors",
+    "Trace": "_trace",
+    "TraceStore": "_store",
+    "compare_tables": "_compare",
+    "diff_fingerprints": "_fingerprint",
+    "extract_result": "_extract",
+    "fingerprint_context": "_fingerprint",
+    "git_blob_sha": "_hashing",
+    "load_golden": "_golden",
+    "markdown_layers": "_layers",
+    "rescore": "_rescore",
+    "tree_sha": "_hashing",
+    "wilson_interval": "_stats",
+}
+
+if TYPE_CHECKING:
+    from pytest_ctxfp._compare import compare_tables
+    from pytest_ctxfp._errors import (
+        AgentError,
+        BudgetExceeded,
+        CacheMiss,
+        CaseMismatch,
+        CtxfpError,
+        GoldenError,
+        SnapshotMismatch,
+        SnapshotMissing,
+    )
+    from pytest_ctxfp._extract import extract_result
+    from pytest_ctxfp._fingerprint import (
+        ContextDiff,
+        ContextFingerprint,
+        LayerDelta,
+        LayerFingerprint,
+        diff_fingerprints,
+        fingerprint_context,
+    )
+    from pytest_ctxfp._golden import load_golden
+    from pytest_ctxfp._hashing import git_blob_sha, tree_sha
+    from pytest_ctxfp._key import CaseKey
+    from pytest_ctxfp._layers import Layer, markdown_layers
+    from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
+    from pytest_ctxfp._rescore import rescore
+    from pytest_ctxfp._stats import wilson_interval
+    from pytest_ctxfp._store import CacheMode, TraceStore
+    from pytest_ctxfp._trace import Trace
+
+    __version__: str
+
+__all__ = [
+    "AgentError",
+    "AgentResult",
+    "BudgetExceeded",
+    "CacheMiss",
+    "CacheMode",
+    "CaseKey",
+    "CaseMismatch",
+    "Comparison",
+    "ContextDiff",
+    "ContextFingerprint",
+    "CtxfpError",
+    "GoldenCase",
+    "GoldenError",
+    "GoldenSet",
+    "Layer",
+    "LayerDelta",
+    "LayerFingerprint",
+    "SnapshotMismatch",
+    "SnapshotMissing",
+    "Trace",
+    "TraceStore",
+    "compare_tables",
+    "diff_fingerprints",
+    "extract_result",
+    "fingerprint_context",
+    "git_blob_sha",
+    "load_golden",
+    "markdown_layers",
+    "rescore",
+    "tree_sha",
+    "wilson_interval",
+]
+
+
+def __getattr__(name: str) -> object:
+    """Load a public name when it is first asked for (PEP 562)."""
+    if name == "__version__":
+        from importlib.metadata import version
+
+        return version("pytest-ctxfp")
+    if name not in _HOMES:
+        message = f"module {__name__!r} has no attribute {name!r}"
+        raise AttributeError(message)
+    value: object = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -1,0 +1,103 @@
+"""Exceptions: they carry data, build their text from it and pickle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_ctxfp._key import CaseKey
+
+
+class CtxfpError(Exception):
+    """The base of every error this package raises on purpose."""
+
+
+class GoldenError(CtxfpError):
+    """A golden file, or one case in it, that can't be used.
+
+    Args:
+        path: the golden file, as the user would type it.
+        line: 1-based line of the fault, or None where the whole file is meant.
+        case: id of the case, or None outside of a case.
+        reason: what is wrong and how to mend it.
+        more: further faults of the same file: all are reported at once.
+    """
+
+    def __init__(
+        self,
+        path: str,
+        line: int | None,
+        case: str | None,
+        reason: str,
+        more: Sequence[GoldenError] = (),
+    ) -> None:
+        super().__init__(path, line, case, reason, tuple(more))
+        self.path = path
+        self.line = line
+        self.case = case
+        self.reason = reason
+        self.more = tuple(more)
+
+    def __str__(self) -> str:
+        place = self.path if self.line is None else f"{self.path}:{self.line}"
+        subject = "" if self.case is None else f"case {self.case!r}: "
+        return "\n".join([f"{place}: {subject}{self.reason}", *map(str, self.more)])
+
+
+class CacheMiss(CtxfpError):
+    """No stored answer for a key, where asking the agent is not allowed.
+
+    Args:
+        key: the key that was looked up.
+        explanation: what differs from the newest stored answer of that case, and the remedy.
+    """
+
+    def __init__(self, key: CaseKey, explanation: str) -> None:
+        super().__init__(key, explanation)
+        self.key = key
+        self.explanation = explanation
+
+    def __str__(self) -> str:
+        return self.explanation
+
+
+class AgentError(CtxfpError):
+    """The agent (or assembler) gave no answer: it raised, timed out or returned what can't be stored.
+
+    Never scored as a wrong answer and never cached.
+    """
+
+
+class _AssertionText(CtxfpError, AssertionError):
+    """An assertion failure that carries its own text, so it reads the same with ``--assert=plain``."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self.text = text
+
+    def __str__(self) -> str:
+        return self.text
+
+
+class CaseMismatch(_AssertionText):
+    """The answer is not what the golden case expects."""
+
+
+class SnapshotMismatch(_AssertionText):
+    """A context differs from its stored fingerprint in a layer that was not accepted."""
+
+
+class SnapshotMissing(_AssertionText):
+    """No fingerprint is stored for this context yet."""
+
+
+class BudgetExceeded(_AssertionText):
+    """A layer, or the whole context, has more tokens than its budget."""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text, or its type's name where it has none."""
+    text: Any = str(error).strip()
+    return text.split("\n", 1)[0] if text else type(error).__name__
