@@ -34,7 +34,7 @@ _HOMES = {
     "git_blob_sha": "_hashing",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
-    "rescore": "_rescore",
+    "rescore": "_match",
     "tree_sha": "_hashing",
     "wilson_interval": "_stats",
 }
@@ -64,8 +64,8 @@ if TYPE_CHECKING:
     from pytest_ctxfp._hashing import git_blob_sha, tree_sha
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._layers import Layer, markdown_layers
+    from pytest_ctxfp._match import rescore
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
-    from pytest_ctxfp._rescore import rescore
     from pytest_ctxfp._stats import wilson_interval
     from pytest_ctxfp._store import CacheMode, TraceStore
     from pytest_ctxfp._trace import Trace
