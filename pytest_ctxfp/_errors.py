@@ -40,6 +40,10 @@ class GoldenError(CtxfpError):
         self.reason = reason
         self.more = tuple(more)
 
+    def at(self, path: str) -> GoldenError:
+        """Return the same faults with the file spelled another way, relative to a folder for instance."""
+        return GoldenError(path, self.line, self.case, self.reason, [fault.at(path) for fault in self.more])
+
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
         subject = "" if self.case is None else f"case {self.case!r}: "

@@ -72,6 +72,7 @@ class TraceStore:
         self.mode = CacheMode(mode)
         self._redact = redact
         self._names_by_case: dict[str, tuple[str, ...]] | None = None
+        self._costs_by_case: dict[str, list[float]] = {}
 
     def load(self, key: CaseKey) -> Trace | None:
         """Return the stored answer to a key, or None where there is none that can be trusted."""
@@ -164,6 +165,15 @@ class TraceStore:
         found = [(trace, trace.differences(key, redact=self._redact)) for trace in self.of_case(key.case_id)]
         return min(found, key=lambda item: len(item[1]), default=None)
 
+    def mean_cost(self, case_id: str) -> float | None:
+        """Return what an answer to a case cost on average, in USD; where the case has none, any answer."""
+        if self._names_by_case is None:
+            self._names_by_case = self._scan()
+        costs = self._costs_by_case.get(case_id) or [
+            cost for costs in self._costs_by_case.values() for cost in costs
+        ]
+        return sum(costs) / len(costs) if costs else None
+
     @property
     def manifests_dir(self) -> Path:
         """The folder of manifests: beside ``traces``, else inside of the store's folder."""
@@ -214,6 +224,8 @@ class TraceStore:
                 if entry.trace is not None:
                     dated = (_recorded_time(entry.trace, path), path.name)
                     found.setdefault(entry.trace.case_id, []).append(dated)
+                    if entry.trace.cost is not None:
+                        self._costs_by_case.setdefault(entry.trace.case_id, []).append(entry.trace.cost)
         except OSError:
             # Explaining a miss is a courtesy: the write that follows reports the folder.
             return {}

@@ -1,1 +1,142 @@
 """Hooks and fixtures, nothing else."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ctxfp.plugin.options import add_no_cache_option, add_options, get_settings, is_cache_asked_for
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Generator
+    from pathlib import Path
+
+    from pytest_ctxfp._model import CaseView
+    from pytest_ctxfp.plugin.options import Settings
+    from pytest_ctxfp.plugin.tracing import CaseTracer
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Register the flags and ini options."""
+    add_options(parser)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> None:
+    """Register ``--no-cache`` where it is used and no conftest has defined it."""
+    add_no_cache_option(parser, args)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Register the marker."""
+    config.addinivalue_line(
+        "markers",
+        "ctx_golden(*globs): run the test once for every case of these golden files, as the fixture ctx_case",
+    )
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Check that a cache that was asked for can work; on an xdist controller, listen for reports."""
+    config = session.config
+    if not hasattr(config, "workerinput") and is_cache_asked_for(config):
+        from pytest_ctxfp.plugin.session import check_usage
+
+        check_usage(config)
+    if config.pluginmanager.has_plugin("dsession"):
+        from pytest_ctxfp.plugin.session import ensure_session
+
+        ensure_session(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
+    """Collect golden files, beside what other plugins collect."""
+    collectors = yield
+    if file_path.suffix in {".yaml", ".yml", ".json", ".jsonl"}:
+        from pytest_ctxfp.plugin.collect import collect_golden
+
+        golden = collect_golden(file_path, parent, is_taken=bool(collectors))
+        if golden is not None:
+            from pytest_ctxfp.plugin.session import ensure_session
+
+            ensure_session(parent.config)
+            return [*collectors, golden]
+    return collectors
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Parametrise ``ctx_case`` where a Python test is marked with ``ctx_golden``."""
+    marker = metafunc.definition.get_closest_marker("ctx_golden")
+    if marker is not None and "ctx_case" in metafunc.fixturenames:
+        from pytest_ctxfp.plugin.collect import parametrise_cases
+
+        parametrise_cases(metafunc, marker)
+
+
+@pytest.fixture
+def ctx_agent() -> Callable[..., object]:
+    """The agent under test: override it with a fixture that returns a callable.
+
+    It is called with those of ``question, context, inputs, case, model, sample`` that it names.
+    """
+    from pytest_ctxfp.plugin.tracing import refuse_without_agent
+
+    return refuse_without_agent()
+
+
+@pytest.fixture
+def ctx_assembler() -> Callable[..., object] | None:
+    """The assembler of contexts: override it with a fixture that returns a callable; None for no assembler.
+
+    It is called with those of ``question, inputs, case, model, sample`` that it names.
+    """
+    return None
+
+
+@pytest.fixture
+def ctx_agent_key() -> dict[str, object]:
+    """What else makes an answer what it is: ``backend``, ``max_turns``, ``tier_binding``, ``params``."""
+    return {}
+
+
+@pytest.fixture
+def ctx_model(ctx_settings: Settings) -> str:
+    """The label of the model in keys and reports: the ini option ``ctx_model``."""
+    return ctx_settings.model
+
+
+@pytest.fixture
+def ctx_case(request: pytest.FixtureRequest) -> CaseView:
+    """The golden case: in golden items what an agent may see of it, in tests marked ``ctx_golden`` all of it."""
+    from pytest_ctxfp.plugin.tracing import case_of
+
+    return case_of(request)
+
+
+@pytest.fixture
+def ctx_trace(request: pytest.FixtureRequest) -> CaseTracer:
+    """Find or pay for the answer to a golden case: ``outcome = ctx_trace(ctx_case)``; ``outcome.check()``."""
+    from pytest_ctxfp.plugin.session import ensure_session
+    from pytest_ctxfp.plugin.tracing import CaseTracer
+
+    ensure_session(request.config)
+    return CaseTracer(request)
+
+
+@pytest.fixture(scope="session")
+def ctx_await(pytestconfig: pytest.Config) -> Callable[[Awaitable[object]], object]:
+    """Run what agents and assemblers return to its end, on one loop for the session."""
+    from pytest_ctxfp._loop import SessionLoop
+
+    loop = SessionLoop()
+    pytestconfig.add_cleanup(loop.close)
+    return loop
+
+
+@pytest.fixture(scope="session")
+def ctx_settings(pytestconfig: pytest.Config) -> Settings:
+    """What flags, ini options and the environment say, frozen."""
+    return get_settings(pytestconfig)

@@ -1,0 +1,85 @@
+"""Building a case's context, and proving that the same case gives the same bytes again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._calling import call_named, named_arguments
+from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
+from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
+from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
+
+if TYPE_CHECKING:
+    from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._suite import Suite
+
+
+async def assemble(case: GoldenCase, suite: Suite) -> object:
+    """Return the context that the suite's assembler builds for a case, or None where there is no assembler.
+
+    Raises:
+        AgentError: the assembler raised, timed out or returned nothing.
+    """
+    if suite.assembler is None:
+        return None
+    names = named_arguments(suite.assembler, ASSEMBLER_ARGUMENTS, role="ctx_assembler")
+    values = {
+        "question": case.question,
+        "inputs": case.inputs,
+        "case": case.view,
+        "model": suite.model,
+        "sample": 0,
+    }
+    try:
+        context = await suite.settle(call_named(suite.assembler, values, names), case.timeout)
+    except CtxfpError:
+        raise
+    except Exception as error:
+        message = f"the assembler raised {type(error).__name__}: {first_line(error)}"
+        raise AgentError(message) from error
+    if context is None:
+        message = "the assembler returned None: return the context that the agent is given"
+        raise AgentError(message)
+    return context
+
+
+class AssemblerProof:
+    """Sees to it that no second call is paid for while the assembler puts a clock or a random id in the context.
+
+    Such a context would make every run miss. The assembler runs once more before the first call of a
+    process, and again after it: a clock of whole seconds only shows by then.
+    """
+
+    def __init__(self) -> None:
+        self._proven = False
+        self._refuted: str | None = None
+
+    async def before_call(self, case: GoldenCase, suite: Suite, context: object) -> None:
+        """Raise AgentError if the context differs from a second assembly, or did so for an earlier case."""
+        if not self._proven:
+            await self._assemble_again(case, suite, context)
+
+    async def after_call(self, case: GoldenCase, suite: Suite, context: object) -> None:
+        """Raise AgentError if the context differs from an assembly after the first answer."""
+        if not self._proven:
+            await self._assemble_again(case, suite, context)
+            self._proven = True
+
+    async def _assemble_again(self, case: GoldenCase, suite: Suite, context: object) -> None:
+        if context is not None and self._refuted is None:
+            again = await assemble(case, suite)
+            if context_bytes(again) != context_bytes(context):
+                self._refuted = _describe_difference(context, again)
+        if self._refuted is not None:
+            raise AgentError(self._refuted)
+
+
+def _describe_difference(context: object, again: object) -> str:
+    diff = diff_fingerprints(fingerprint_context(context), fingerprint_context(again))
+    names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
+    where = f"layer {', '.join(map(repr, names))}" if names else "the order of the layers"
+    return (
+        f"the assembler gives another context for the same case each time, in {where}:"
+        " a clock, a random id or an unsorted set would make every run pay for every answer."
+        " Take it from the case's inputs, fix it in the tests, or keep it out of the context"
+    )

@@ -1,0 +1,66 @@
+"""Calling an agent or assembler with just the arguments it names."""
+
+from __future__ import annotations
+
+import inspect
+from typing import TYPE_CHECKING, TypeVar
+
+from pytest_ctxfp._errors import CtxfpError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    T = TypeVar("T")
+
+_BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+
+
+def named_arguments(
+    function: Callable[..., object], available: tuple[str, ...], *, role: str
+) -> frozenset[str]:
+    """Return which of the available arguments a callable names; one with ``**kwargs`` names them all.
+
+    Args:
+        function: a function, bound method, partial or callable object.
+        available: the names that can be handed over.
+        role: what the callable is, for the error: ``ctx_agent`` or ``ctx_assembler``.
+
+    Raises:
+        CtxfpError: it isn't callable, or needs an argument that is none of the available ones.
+    """
+    parameters = _parameters(function, role)
+    for parameter in parameters:
+        _check_parameter(parameter, available, role)
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters):
+        return frozenset(available)
+    named = {parameter.name for parameter in parameters if parameter.kind in _BY_NAME}
+    return frozenset(named.intersection(available))
+
+
+def call_named(function: Callable[..., T], values: Mapping[str, object], names: frozenset[str]) -> T:
+    """Call ``function`` with those of ``values`` that it names."""
+    return function(**{name: values[name] for name in names})
+
+
+def _parameters(function: Callable[..., object], role: str) -> list[inspect.Parameter]:
+    if not callable(function):
+        message = f"{role} gave {type(function).__name__!r}, which is not callable: return a function from it"
+        raise CtxfpError(message)
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError) as error:
+        message = f"{role} gave a callable without a readable signature ({error}): wrap it in a function"
+        raise CtxfpError(message) from None
+
+
+def _check_parameter(parameter: inspect.Parameter, available: tuple[str, ...], role: str) -> None:
+    if parameter.default is not inspect.Parameter.empty:
+        return
+    if parameter.kind is inspect.Parameter.POSITIONAL_ONLY or (
+        parameter.kind in _BY_NAME and parameter.name not in available
+    ):
+        message = (
+            f"{role} asks for an argument {parameter.name!r}; it is called by name with any of"
+            f" {', '.join(available)}: rename the argument, or give it a default"
+        )
+        raise CtxfpError(message)

@@ -1,0 +1,36 @@
+"""Texts of unknown origin, made fit for a terminal, a report and a UTF-8 file."""
+
+from __future__ import annotations
+
+import re
+
+_BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
+_UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
+_UNPRINTABLE_BUT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+def escape_line(text: str, *, limit: int | None = None) -> str:
+    r"""Return a text on one line, its control, bidi-control and surrogate code points as ``\xNN``/``\uNNNN``.
+
+    Args:
+        text: anything.
+        limit: cut to this many characters, the last being ``…``; None for the whole text.
+    """
+    escaped = _UNPRINTABLE.sub(_escape, text)
+    return escaped if limit is None or len(escaped) <= limit else escaped[: limit - 1] + "…"
+
+
+def escape_lines(text: str) -> str:
+    r"""Return a text with the same escapes as `escape_line`, but with its line feeds and tabs."""
+    return _UNPRINTABLE_BUT_LINES.sub(_escape, text)
+
+
+def escape_surrogates(text: str) -> str:
+    r"""Return a text that UTF-8 can hold: lone surrogates stand as ``\uNNNN``."""
+    return _SURROGATE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    code = ord(match.group())
+    return f"\\x{code:02x}" if code <= 0xFF else f"\\u{code:04x}"

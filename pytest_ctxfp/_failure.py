@@ -1,0 +1,102 @@
+"""What a person reads when an answer is not what its case expects."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._display import escape_line, escape_lines
+from pytest_ctxfp._model import ResultKind, Table
+from pytest_ctxfp._table_text import render_table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from pytest_ctxfp._model import GoldenCase, JSONValue
+    from pytest_ctxfp._runner import Outcome
+
+_LABEL_WIDTH = 11
+_MAX_QUESTION = 500
+_MAX_ANSWER_LINES = 12
+_MAX_ANSWER_CHARACTERS = 2_000
+
+
+def describe_failure(outcome: Outcome) -> str:
+    """Return the whole text of a failed case; its first line, the reason, stands alone.
+
+    Example::
+
+        row 1, column n: expected 99, actual 98 (off by 1)
+
+        question   How many orders are there?
+        match      scalar, tolerance numeric 0.01
+        expected   n
+                   --
+                   99
+        actual     n
+                   --
+                   98
+        answer     stored, recorded 2026-11-30T18:22:04+00:00 under model opus; no call was made
+        ask again  pytest 'golden.yaml::total_orders' --ctx-refresh
+    """
+    case = outcome.case
+    blocks = [
+        _block("question", [escape_line(case.question, limit=_MAX_QUESTION)]),
+        _block("match", [_describe_match(case)]),
+        _block("expected", _render_expected(case)),
+        _block("actual", _render_actual(outcome)),
+        _block("answer", [_describe_origin(outcome)]),
+    ]
+    if outcome.ask_again:
+        blocks.append(_block("ask again", [outcome.ask_again]))
+    return "\n".join([escape_line(outcome.comparison.reason), "", *blocks])
+
+
+def _block(label: str, lines: Iterable[str]) -> str:
+    first, *rest = list(lines) or [""]
+    return "\n".join([f"{label:<{_LABEL_WIDTH}}{first}", *(" " * _LABEL_WIDTH + line for line in rest)])
+
+
+def _describe_match(case: GoldenCase) -> str:
+    parts = [case.match]
+    if case.result_kind is ResultKind.VERDICT:
+        parts = [f"verdict, field {case.verdict_field}"]
+    parts += [f"tolerance {name} {json.dumps(value)}" for name, value in case.tolerance.items()]
+    if case.extra_columns:
+        parts.append("extra columns allowed")
+    return escape_line(", ".join(parts))
+
+
+def _render_expected(case: GoldenCase) -> list[str]:
+    if isinstance(case.expected, Table):
+        return render_table(case.expected.to_dict())
+    return _render_value(case.expected)
+
+
+def _render_actual(outcome: Outcome) -> list[str]:
+    answer = outcome.answer
+    if (
+        outcome.trace.status == "ok"
+        and outcome.case.result_kind is ResultKind.TABLE
+        and isinstance(answer, dict)
+    ):
+        return render_table(answer)
+    return _render_value(answer)
+
+
+def _render_value(value: JSONValue) -> list[str]:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    lines = escape_lines(text[:_MAX_ANSWER_CHARACTERS]).split("\n")
+    shown = lines[:_MAX_ANSWER_LINES]
+    if len(lines) > len(shown) or len(text) > _MAX_ANSWER_CHARACTERS:
+        shown.append(f"... cut, {len(text)} characters in all")
+    return shown
+
+
+def _describe_origin(outcome: Outcome) -> str:
+    trace = outcome.trace
+    if not outcome.hit:
+        return escape_line(f"asked in this run under model {trace.model}")
+    recorded = trace.recorded_at or "at an unknown time"
+    served = f" (served by {trace.served_model})" if trace.served_model else ""
+    return escape_line(f"stored, recorded {recorded} under model {trace.model}{served}; no call was made")

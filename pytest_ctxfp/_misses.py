@@ -1,0 +1,111 @@
+"""Why a case has no stored answer: what differs from the newest trace of that case."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._fingerprint import (
+    ContextFingerprint,
+    context_bytes,
+    diff_fingerprints,
+    fingerprint_context,
+)
+from pytest_ctxfp._hashing import git_blob_sha
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_ctxfp._hashing import Manifest
+    from pytest_ctxfp._key import CaseKey
+    from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._store import TraceStore
+
+LINES_SHA = "lines_sha"
+_MAX_NAMES = 3
+_SAME_KEY = "the stored answer has another shape than the case asks for"
+
+
+def record_context(context: object) -> dict[str, JSONValue]:
+    """Return the fingerprint as a trace keeps it, with a hash of the context's lines in sorted order.
+
+    That hash tells a context whose lines merely changed places from one that says something else.
+    """
+    return {**fingerprint_context(context).to_dict(), LINES_SHA: _sorted_lines_sha(context)}
+
+
+def explain_miss(
+    key: CaseKey,
+    store: TraceStore,
+    *,
+    agent: Manifest | None,
+    context: object,
+) -> tuple[str, ...]:
+    """Name what differs between a key and the newest stored trace of its case.
+
+    Args:
+        key: what was looked up.
+        store: its traces are scanned once, by the first miss.
+        agent: the agent's files as they are now.
+        context: the context as it is now, or None without one.
+
+    Returns:
+        Parts such as ``agent: src/agent.py``, ``context: Current Facts``, ``question``, ``inputs`` or
+        ``new case``, each fit to be counted in a summary.
+    """
+    newest = store.newest(key.case_id)
+    if newest is None:
+        return ("new case",)
+    explanations = {
+        "agent_sha": lambda: f"agent: {_changed_files(store.read_manifest(newest.agent_sha), agent)}",
+        "context_sha": lambda: f"context: {_changed_layers(newest.context, context)}",
+        "model": lambda: f"model: {newest.model} -> {key.model}",
+    }
+    differing = newest.differences(key)
+    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_SAME_KEY,)
+
+
+def estimate_cost(case_id: str, store: TraceStore) -> str:
+    """Return what a call would cost, as text: the mean of the case's stored answers, else of all.
+
+    Example::
+
+        about 0.0200 USD
+    """
+    cost = store.mean_cost(case_id)
+    return "an unknown amount" if cost is None else f"about {cost:.4f} USD"
+
+
+def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
+    if before is None or after is None:
+        return "files changed (the list of the old ones was not kept)"
+    changes = before.changes(after)
+    return _join_names(
+        [
+            *changes.changed,
+            *(f"{name} (new)" for name in changes.added),
+            *(f"{name} (gone)" for name in changes.removed),
+        ]
+    )
+
+
+def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object) -> str:
+    if not stored or context is None:
+        return "changed (no fingerprint was kept)"
+    try:
+        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), fingerprint_context(context))
+    except (KeyError, TypeError, ValueError):
+        return "changed (the stored fingerprint can't be read)"
+    names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
+    if stored.get(LINES_SHA) == _sorted_lines_sha(context):
+        where = f" in {_join_names(names)}" if names else ""
+        return f"same lines, other order{where}: sort it"
+    return _join_names(names) if names else "layers in another order"
+
+
+def _join_names(names: list[str] | tuple[str, ...]) -> str:
+    shown = ", ".join(names[:_MAX_NAMES])
+    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} more"
+
+
+def _sorted_lines_sha(context: object) -> str:
+    return git_blob_sha(b"\n".join(sorted(context_bytes(context).split(b"\n"))))

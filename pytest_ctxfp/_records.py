@@ -1,0 +1,94 @@
+"""Facts of an outcome as plain JSON, the only form in which they leave the item they belong to."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypedDict
+
+from pytest_ctxfp._display import escape_surrogates
+
+if TYPE_CHECKING:
+    from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._runner import Outcome
+
+
+class CaseRecord(TypedDict, total=False):
+    """What became of one case.
+
+    ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
+    allowed), ``error`` or ``skipped``. ``passed`` is absent where there is no verdict; cost is in USD and
+    absent where unknown.
+    """
+
+    kind: str
+    id: str
+    tags: list[str]
+    state: str
+    passed: bool
+    passed_then: bool
+    rescored: bool
+    reason: str
+    model: str
+    served_model: str
+    cost: float
+    turns: int
+    latency_ms: int
+    recorded_at: str
+    key: str
+    why: list[str]
+    corrupt: str
+    unstored: str
+    xfailed: bool
+
+
+def outcome_record(outcome: Outcome) -> CaseRecord:
+    """Return the facts of a scored answer."""
+    trace = outcome.trace
+    record: CaseRecord = {
+        **_case_facts(outcome.case),
+        "state": _state(outcome),
+        "passed": outcome.comparison.passed,
+        "rescored": outcome.rescored,
+        "reason": escape_surrogates(outcome.comparison.reason),
+        "model": escape_surrogates(trace.model),
+        "latency_ms": trace.latency_ms,
+        "why": [escape_surrogates(part) for part in outcome.why],
+    }
+    _add_known(
+        record,
+        passed_then=trace.passed_then,
+        served_model=trace.served_model,
+        cost=trace.cost,
+        turns=trace.turns,
+        recorded_at=trace.recorded_at,
+        key=outcome.key_hash,
+        corrupt=outcome.corrupt,
+        unstored=outcome.unstored,
+    )
+    return record
+
+
+def unscored_record(case: GoldenCase, state: str, reason: str) -> CaseRecord:
+    """Return the facts of a case without a verdict: ``refused``, ``error`` or ``skipped``."""
+    return {**_case_facts(case), "state": state, "reason": escape_surrogates(reason)}
+
+
+def _case_facts(case: GoldenCase) -> CaseRecord:
+    return {
+        "kind": "case",
+        "id": escape_surrogates(case.id),
+        "tags": [escape_surrogates(tag) for tag in case.tags],
+    }
+
+
+def _state(outcome: Outcome) -> str:
+    if outcome.hit:
+        return "hit"
+    if outcome.refreshed:
+        return "refreshed"
+    return "miss" if outcome.key_hash else "uncached"
+
+
+def _add_known(record: CaseRecord, **facts: str | float | bool | None) -> None:
+    for name, value in facts.items():
+        if value is not None:
+            record[name] = escape_surrogates(value) if isinstance(value, str) else value  # type: ignore[literal-required]

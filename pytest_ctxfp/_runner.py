@@ -1,0 +1,289 @@
+"""One case at a time: context -> key -> stored trace, or the agent -> outcome."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime, timezone
+from time import perf_counter_ns
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._answer import take_answer, to_json_value
+from pytest_ctxfp._assemble import AssemblerProof, assemble
+from pytest_ctxfp._calling import call_named, named_arguments
+from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, first_line
+from pytest_ctxfp._failure import describe_failure
+from pytest_ctxfp._fingerprint import context_bytes
+from pytest_ctxfp._hashing import git_blob_sha
+from pytest_ctxfp._match import rescore
+from pytest_ctxfp._misses import estimate_cost, explain_miss, record_context
+from pytest_ctxfp._model import AgentResult
+from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
+from pytest_ctxfp._trace import Trace
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from pytest_ctxfp._key import CaseKey
+    from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
+    from pytest_ctxfp._store import TraceStore
+    from pytest_ctxfp._suite import Identity, Suite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one case.
+
+    Attributes:
+        case: the golden case.
+        trace: the answer with all that was recorded of it.
+        comparison: the verdict.
+        hit: the answer was stored; no call was made.
+        refreshed: the agent was asked although an answer might have been stored.
+        why: on a miss, what differs from the newest stored trace of the case.
+        corrupt: what was wrong with the stored file under this key, if anything.
+        unstored: why the answer could not be stored, if it could not.
+        expectation_sha: identity of what is expected now.
+        key_hash: name of the trace in the store, or None where no cache is in use.
+        ask_again: the command that asks the agent anew.
+    """
+
+    case: GoldenCase
+    trace: Trace
+    comparison: Comparison
+    hit: bool
+    expectation_sha: str
+    refreshed: bool = False
+    why: tuple[str, ...] = ()
+    corrupt: str | None = None
+    unstored: str | None = None
+    key_hash: str | None = None
+    ask_again: str = ""
+
+    def check(self) -> None:
+        """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
+        if not self.comparison.passed:
+            raise CaseMismatch(describe_failure(self))
+
+    @property
+    def answer(self) -> JSONValue:
+        """The value that was scored, after its JSON round trip; the raw text where no value was found in it."""
+        return self.trace.result if self.trace.status == "ok" else self.trace.raw
+
+    @property
+    def rescored(self) -> bool:
+        """The stored answer was recorded under another expectation than today's."""
+        return self.hit and self.trace.expectation_sha not in {None, self.expectation_sha}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Prepared:
+    """A case with its context: all that its key is made of but for what the agent names."""
+
+    case: GoldenCase
+    suite: Suite
+    context: object
+    context_sha: str
+
+
+class Runner:
+    """Resolves cases against one store, for the length of a process.
+
+    Args:
+        store: where traces are read and written, as its mode allows.
+        load_identity: called once, when the first key is made.
+        recorded_by: written into new traces.
+    """
+
+    def __init__(self, store: TraceStore, load_identity: Callable[[], Identity], *, recorded_by: str) -> None:
+        self.store = store
+        self._load_identity = load_identity
+        self._identity: Identity | None = None
+        self._recorded_by = recorded_by
+        self._named: frozenset[str] | None = None
+        self._proof = AssemblerProof()
+        self._manifest_kept = False
+
+    @property
+    def identity(self) -> Identity:
+        """The agent's and the context's files, hashed when first asked for."""
+        if self._identity is None:
+            self._identity = self._load_identity()
+        return self._identity
+
+    async def resolve(self, case: GoldenCase, suite: Suite) -> Outcome:
+        """Find or pay for the answer to a case and score it.
+
+        Raises:
+            AgentError: the assembler or the agent gave nothing that can be scored.
+            CacheMiss: no answer is stored and the store's mode allows no call.
+            CtxfpError: fixtures that don't fit together, a context that isn't reproducible.
+        """
+        prepared = await self._prepare(case, suite)
+        found, corrupt = self._find(prepared) if self.store.mode.reads else (None, None)
+        if found is not None:
+            return found
+        if self.store.mode is CacheMode.REPLAY:
+            raise self._refuse(prepared, corrupt)
+        return await self._ask(prepared, corrupt)
+
+    async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
+        context = await assemble(case, suite)
+        sha = self.identity.context_sha if context is None else git_blob_sha(context_bytes(context))
+        return _Prepared(case=case, suite=suite, context=context, context_sha=sha)
+
+    def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
+        """Look for a stored answer under each key the case can have; return it, or what was corrupt."""
+        corrupt = None
+        for named in self._possible_names(prepared.suite):
+            key = self._key(prepared, named)
+            lookup = self.store.lookup(key)
+            corrupt = corrupt or lookup.problem
+            if lookup.trace is None:
+                continue
+            comparison = rescore(lookup.trace, prepared.case)
+            if comparison is not None:
+                outcome = Outcome(
+                    case=prepared.case,
+                    trace=lookup.trace,
+                    comparison=comparison,
+                    hit=True,
+                    expectation_sha=expectation_sha(prepared.case),
+                    key_hash=key.hash(),
+                    ask_again=prepared.suite.ask_again,
+                )
+                return outcome, None
+        return None, corrupt
+
+    def _possible_names(self, suite: Suite) -> Iterator[frozenset[str]]:
+        """Yield what the agent may name; it is not known for sure before the agent is built.
+
+        A hit under a key that holds more is never less true, so the sets come most telling first.
+        """
+        for named in NAMED_SETS if self._named is None else (self._named,):
+            if "case" in named or not suite.reads_case:
+                yield named
+
+    def _key(self, prepared: _Prepared, named: frozenset[str]) -> CaseKey:
+        return make_key(
+            prepared.case,
+            suite=prepared.suite,
+            named=named,
+            agent_sha=self.identity.agent_sha,
+            context_sha=prepared.context_sha,
+        )
+
+    def _refuse(self, prepared: _Prepared, corrupt: str | None) -> CacheMiss:
+        newest = self.store.newest(prepared.case.id)
+        recorded = frozenset(newest.params or ()) if newest else frozenset()
+        named = recorded.intersection({"inputs", "case"}) if self._named is None else self._named
+        key = self._key(prepared, named | ({"case"} if prepared.suite.reads_case else set()))
+        why = corrupt or "; ".join(self._explain(prepared, key))
+        cost = estimate_cost(prepared.case.id, self.store)
+        return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}")
+
+    def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[str, ...]:
+        return explain_miss(key, self.store, agent=self.identity.agent, context=prepared.context)
+
+    async def _ask(self, prepared: _Prepared, corrupt: str | None) -> Outcome:
+        case, suite = prepared.case, prepared.suite
+        await self._proof.before_call(case, suite, prepared.context)
+        agent = suite.build_agent()
+        named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
+        self._named = named.intersection({"inputs", "case"}) | ({"case"} if suite.reads_case else set())
+        key = self._key(prepared, self._named)
+        why = self._explain(prepared, key) if self.store.mode is CacheMode.AUTO and not corrupt else ()
+        trace = await self._call(prepared, agent, named, key)
+        unstored = self._keep(key, trace)
+        comparison = _score(trace, case)
+        trace = replace(trace, passed_then=comparison.passed)
+        unstored = unstored or self._keep(key, trace)
+        await self._proof.after_call(case, suite, prepared.context)
+        return Outcome(
+            case=case,
+            trace=trace,
+            comparison=comparison,
+            hit=False,
+            expectation_sha=expectation_sha(case),
+            refreshed=self.store.mode is CacheMode.REFRESH,
+            why=why,
+            corrupt=corrupt,
+            unstored=unstored,
+            key_hash=key.hash() if self.store.mode.writes else None,
+            ask_again=suite.ask_again,
+        )
+
+    async def _call(
+        self, prepared: _Prepared, agent: Callable[..., object], named: frozenset[str], key: CaseKey
+    ) -> Trace:
+        """Ask the agent and return its answer as a trace without a verdict."""
+        case = prepared.case
+        values = {
+            "question": case.question,
+            "context": prepared.context,
+            "inputs": case.inputs,
+            "case": case.view,
+            "model": prepared.suite.model,
+            "sample": key.sample,
+        }
+        started = perf_counter_ns()
+        try:
+            returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
+        except CtxfpError:
+            raise
+        except Exception as error:
+            message = f"the agent raised {type(error).__name__}: {first_line(error)}"
+            raise AgentError(message) from error
+        elapsed_ms = (perf_counter_ns() - started) // 1_000_000
+        result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
+        return self._record(prepared, key, result, elapsed_ms)
+
+    def _record(self, prepared: _Prepared, key: CaseKey, result: AgentResult, elapsed_ms: int) -> Trace:
+        """Return the answer as a later load gives it, so that a miss is scored as a hit will be."""
+        answer = take_answer(result, prepared.case.result_kind, verdict_field=prepared.case.verdict_field)
+        sent = result.context if prepared.context is None else prepared.context
+        try:
+            trace = Trace(
+                case_id=key.case_id,
+                agent_sha=key.agent_sha,
+                model=key.model,
+                context_sha=key.context_sha,
+                question=key.question,
+                sql_executed=result.sql,
+                result=answer.value,
+                cost=result.cost,
+                latency_ms=elapsed_ms if result.latency_ms is None else result.latency_ms,
+                turns=result.turns,
+                tool_calls=to_json_value(result.tool_calls),
+                raw=answer.raw,
+                status=answer.status,
+                recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                recorded_by=self._recorded_by,
+                served_model=result.served_model,
+                expectation_sha=expectation_sha(prepared.case),
+                context=None if sent is None else record_context(sent),
+                tokens=result.tokens,
+            )
+            return self.store.prepare(key, trace)
+        except ValueError as error:
+            message = f"the agent's answer can't be recorded: {error}"
+            raise AgentError(message) from error
+
+    def _keep(self, key: CaseKey, trace: Trace) -> str | None:
+        """Store a trace where the mode allows it; return why that failed, if it did."""
+        try:
+            self.store.store(key, trace)
+            if self.identity.agent is not None and not self._manifest_kept:
+                self.store.write_manifest(self.identity.agent)
+                self._manifest_kept = True
+        except OSError as error:
+            return f"{error.filename or self.store.dir}: {error.strerror or error}"
+        return None
+
+
+def _score(trace: Trace, case: GoldenCase) -> Comparison:
+    comparison = rescore(trace, case)
+    if comparison is None:
+        message = f"the agent's answer has not the shape of a {case.result_kind.value}"
+        raise AgentError(message)
+    return comparison

@@ -1,0 +1,147 @@
+"""What a suite says about the thing under test, and the key made of it: closed over all an agent can read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._hashing import canonical_json, git_text_sha
+from pytest_ctxfp._key import CaseKey
+from pytest_ctxfp._model import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+
+    from pytest_ctxfp._hashing import Manifest
+    from pytest_ctxfp._model import GoldenCase, JSONValue
+
+AGENT_ARGUMENTS = ("question", "context", "inputs", "case", "model", "sample")
+ASSEMBLER_ARGUMENTS = ("question", "inputs", "case", "model", "sample")
+NO_IDENTITY = "-"
+"""Stands for the agent's or the context's SHA where there is none."""
+
+NAMED_SETS = tuple(map(frozenset, (("inputs", "case"), ("case",), ("inputs",), ())))
+"""What an agent may name that is not in every key, the most telling set first."""
+
+_KEY_PARTS = ("backend", "max_turns", "tier_binding", "params")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Suite:
+    """What the fixtures of a test say about the thing under test.
+
+    Attributes:
+        build_agent: gives the agent; called only when an answer must be paid for.
+        assembler: gives the context, or None where the suite has none.
+        model: label of the model.
+        key_parts: the dict of the fixture ``ctx_agent_key``.
+        reads_case: the agent's own fixtures read the case, so the case is in the key.
+        settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
+            limit in seconds.
+        ask_again: the command that asks the agent anew, for failure texts.
+    """
+
+    build_agent: Callable[[], Callable[..., object]]
+    assembler: Callable[..., object] | None
+    model: str
+    key_parts: Mapping[str, object]
+    reads_case: bool
+    settle: Callable[[object, float | None], Awaitable[object]]
+    ask_again: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Identity:
+    """The files a run's answers depend on: the agent's, and those that stand for a context."""
+
+    agent: Manifest | None = None
+    context: Manifest | None = None
+
+    @property
+    def agent_sha(self) -> str:
+        """Tree SHA of the agent's files, or ``-``."""
+        return self.agent.sha if self.agent else NO_IDENTITY
+
+    @property
+    def context_sha(self) -> str:
+        """Tree SHA of the files that stand for the context, or ``-``."""
+        return self.context.sha if self.context else NO_IDENTITY
+
+
+def make_key(
+    case: GoldenCase, *, suite: Suite, named: frozenset[str], agent_sha: str, context_sha: str
+) -> CaseKey:
+    """Return the key of a case's answer.
+
+    Args:
+        case: the golden case; nothing of its expectation enters the key.
+        suite: gives the model and the parts of ``ctx_agent_key``.
+        named: those of ``inputs`` and ``case`` that the agent can read.
+        agent_sha: tree SHA of the agent's files.
+        context_sha: git blob SHA of the assembled context, or the tree SHA that stands for it.
+
+    Raises:
+        CtxfpError: ``ctx_agent_key`` gives a part that no key has, or one of a wrong form.
+    """
+    parts = _checked_parts(suite.key_parts)
+    named_params: dict[str, JSONValue] = {}
+    if "inputs" in named:
+        named_params["inputs"] = dict(case.inputs)
+    if "case" in named:
+        named_params["case"] = case.view.to_dict()
+    params = _merged_params(parts.pop("params", None), named_params)
+    try:
+        return CaseKey(
+            case_id=case.id,
+            question=case.question,
+            agent_sha=agent_sha,
+            model=suite.model,
+            context_sha=context_sha,
+            params=params or None,
+            **parts,  # type: ignore[arg-type] # CaseKey checks their types itself
+        )
+    except ValueError as error:
+        message = f"fixture ctx_agent_key or ctx_model gives a part that no key can have: {error}"
+        raise CtxfpError(message) from None
+
+
+def _checked_parts(parts: Mapping[str, object]) -> dict[str, object]:
+    unknown = sorted(set(parts).difference(_KEY_PARTS))
+    if unknown:
+        message = (
+            f"fixture ctx_agent_key gives {unknown[0]!r}; it may give {', '.join(_KEY_PARTS)}:"
+            " put anything else under 'params'"
+        )
+        raise CtxfpError(message)
+    return dict(parts)
+
+
+def _merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSONValue]:
+    if given is None:
+        return named
+    if not isinstance(given, dict):
+        message = f"fixture ctx_agent_key gives params of type {type(given).__name__}: make it a dict"
+        raise CtxfpError(message)
+    taken = sorted({"inputs", "case"}.intersection(given))
+    if taken:
+        message = f"fixture ctx_agent_key gives params[{taken[0]!r}], a name of the plugin's own: rename it"
+        raise CtxfpError(message)
+    return {**given, **named}
+
+
+def expectation_sha(case: GoldenCase) -> str:
+    """Return the hash of all that decides the verdict on an answer; none of it is in the key."""
+    expected = case.expected.to_dict() if isinstance(case.expected, Table) else case.expected
+    expectation: dict[str, JSONValue] = {
+        "result_kind": case.result_kind.value,
+        "match": case.match,
+        "expected": expected,
+        "expected_sql": case.expected_sql,
+        "tolerance": dict(case.tolerance),
+        "extra_columns": case.extra_columns,
+        "verdict_field": case.verdict_field,
+        "ignore_case": case.ignore_case,
+        "min_score": case.min_score,
+    }
+    return git_text_sha(canonical_json(expectation))

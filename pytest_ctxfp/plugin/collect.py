@@ -1,0 +1,168 @@
+"""Golden files and their cases as pytest's own modules and functions, so that everything works on them."""
+
+from __future__ import annotations
+
+import os
+from fnmatch import fnmatch
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ctxfp._display import escape_lines
+from pytest_ctxfp._errors import CaseMismatch, GoldenError
+from pytest_ctxfp._golden import SUFFIXES, item_name, load_golden, load_if_golden
+from pytest_ctxfp.plugin.options import get_settings
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._runner import Outcome
+
+
+def is_explicit(path: Path, session: pytest.Session) -> bool:
+    """Whether the user named this very file, alone or in front of ``::case-id``."""
+    if session.isinitpath(path):
+        return True
+    invoked = session.config.invocation_params
+    named = (str(argument).partition("::")[0] for argument in invoked.args)
+    return any(name and Path(os.path.abspath(invoked.dir / name)) == path for name in named)
+
+
+def collect_golden(path: Path, parent: pytest.Collector, *, is_taken: bool) -> GoldenFile | None:
+    """Return the collector of a golden file, or None where the file is not one of ours.
+
+    Args:
+        path: any file.
+        parent: the collector of its folder.
+        is_taken: another plugin collected it; then it is ours only if its name says so.
+    """
+    patterns = get_settings(parent.config).golden_files
+    if any(fnmatch(path.name, pattern) for pattern in patterns):
+        return GoldenFile.for_path(parent, path)
+    if path.suffix in SUFFIXES and not is_taken and is_explicit(path, parent.session):
+        return GoldenFile.for_path(parent, path)
+    return None
+
+
+class GoldenFile(pytest.Module):
+    """A golden file as a test module: its synthetic module object serves autouse fixtures."""
+
+    @classmethod
+    def for_path(cls, parent: pytest.Collector, path: Path) -> GoldenFile:
+        """Return the collector of a file."""
+        file: GoldenFile = cls.from_parent(parent, path=path)
+        file.obj = ModuleType(f"ctxfp_golden_{path.stem}")
+        file.obj.__file__ = str(path)
+        return file
+
+    def collect(self) -> Iterator[pytest.Item]:
+        """Yield an item a case.
+
+        Raises:
+            CollectError: with all faults of the file, without a traceback.
+        """
+        load = load_golden if is_explicit(self.path, self.session) else load_if_golden
+        try:
+            golden = load(self.path)
+        except GoldenError as error:
+            raise self.CollectError(_describe_faults(error, self.config)) from None
+        for case in golden.cases if golden else ():
+            yield GoldenItem.for_case(self, case)
+
+
+class GoldenItem(pytest.Function):
+    """A golden case as a test function. Its answer is found or paid for in setup; the call is the verdict."""
+
+    case: GoldenCase
+    outcome: Outcome | None = None
+
+    @classmethod
+    def for_case(cls, parent: GoldenFile, case: GoldenCase) -> GoldenItem:
+        """Return the item of a case, with its marks and its tags as keywords."""
+        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=golden_case)
+        item.case = case
+        item.extra_keyword_matches.update(case.tags)
+        for mark in _marks_of(case, has_timeout_plugin=item.config.pluginmanager.hasplugin("timeout")):
+            item.add_marker(mark)
+        return item
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        """Return where the case stands: file, 0-based line, name."""
+        return self.path, max(self.case.line - 1, 0), self.name
+
+    def setup(self) -> None:
+        """Set fixtures up, then resolve the case: what goes wrong here is an error, not a failure."""
+        super().setup()
+        if not self.config.getoption("setuponly", False):
+            request = self.funcargs["request"]
+            self.outcome = request.getfixturevalue("ctx_trace")(self.case)
+
+
+def golden_case(request: pytest.FixtureRequest) -> None:
+    """Raise CaseMismatch where the answer is not what the case expects: the call phase of every golden item."""
+    __tracebackhide__ = True
+    assert isinstance(request.node, GoldenItem)
+    assert request.node.outcome is not None
+    request.node.outcome.check()
+
+
+def _marks_of(case: GoldenCase, *, has_timeout_plugin: bool) -> Iterator[pytest.MarkDecorator]:
+    yield pytest.mark.ctx_golden
+    for name in case.marks:
+        yield getattr(pytest.mark, name)
+    if case.skip is not None:
+        yield pytest.mark.skip(reason=case.skip)
+    if case.xfail is not None:
+        yield pytest.mark.xfail(reason=case.xfail, raises=CaseMismatch)
+    if case.timeout is not None and has_timeout_plugin:
+        yield pytest.mark.timeout(case.timeout)
+
+
+def _describe_faults(error: GoldenError, config: pytest.Config) -> str:
+    """Return all faults of a golden file, with its path as one would type it."""
+    return escape_lines(str(error.at(os.path.relpath(error.path, config.invocation_params.dir))))
+
+
+def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
+    """Run a Python test once for every case of the golden files that its marker names.
+
+    Raises:
+        CollectError: no such file, or one that can't be used.
+    """
+    cases: list[GoldenCase] = []
+    try:
+        for path in _marked_files(metafunc.definition.path, marker):
+            cases += load_golden(path).cases
+    except GoldenError as error:
+        raise pytest.Collector.CollectError(_describe_faults(error, metafunc.config)) from None
+    if not cases:
+        message = (
+            f"marker ctx_golden{marker.args!r}: no golden file is matched, relative to the test's folder"
+        )
+        raise pytest.Collector.CollectError(message)
+    metafunc.parametrize("ctx_case", cases, ids=[item_name(case.id) for case in cases])
+
+
+def drop_claimed(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Deselect the plain items of golden files that Python tests of this session run with a marker."""
+    claimed = {
+        path
+        for item in items
+        if isinstance(item, pytest.Function) and not isinstance(item, GoldenItem)
+        for marker in item.iter_markers("ctx_golden")
+        for path in _marked_files(item.path, marker)
+    }
+    dropped = [item for item in items if isinstance(item, GoldenItem) and item.path in claimed]
+    if dropped:
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if not (isinstance(item, GoldenItem) and item.path in claimed)]
+
+
+def _marked_files(test_file: Path, marker: pytest.Mark) -> list[Path]:
+    """Return the files that a marker's globs match, relative to the folder of the test's file."""
+    return sorted(
+        {path for pattern in marker.args for path in test_file.parent.glob(str(pattern)) if path.is_file()}
+    )

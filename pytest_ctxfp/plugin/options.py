@@ -1,0 +1,227 @@
+"""Command-line and ini options, and the frozen settings made of them once per process."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_ctxfp._store import CacheMode
+
+DEFAULT_GOLDEN_FILES = " ".join(
+    f"{stem}.{suffix}"
+    for stem in ("golden", "golden_*", "golden-*", "*.golden")
+    for suffix in ("yaml", "yml", "json", "jsonl")
+)
+DEFAULT_CACHE_DIR = ".ctxfp/traces"
+DEFAULT_MODEL = "frontmatter"
+ON_MISS = ("call", "fail", "skip")
+SNAPSHOT_TEXT = ("commit", "local", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What the options, the ini file and the environment say together.
+
+    Attributes:
+        rootdir: pytest's rootdir; relative paths of the ini file start here.
+        mode: how the trace cache is used.
+        cache_dir: folder of the traces.
+        on_miss: ``call`` the agent, ``fail`` or ``skip`` where no answer is stored.
+        agent_paths: patterns of the files that make the agent what it is.
+        context_paths: patterns of the files that stand for the context where there is no assembler.
+        model: label of the model, unless the fixture ``ctx_model`` gives one.
+        golden_files: file name patterns of golden files.
+        snapshot_create: write snapshots that are missing.
+        snapshot_update: write snapshots that are missing or changed.
+        snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
+    """
+
+    rootdir: Path
+    mode: CacheMode
+    cache_dir: Path
+    on_miss: str
+    agent_paths: tuple[str, ...]
+    context_paths: tuple[str, ...]
+    model: str
+    golden_files: tuple[str, ...]
+    snapshot_create: bool
+    snapshot_update: bool
+    snapshot_text: str
+
+
+SETTINGS = pytest.StashKey[Settings]()
+
+
+def add_options(parser: pytest.Parser) -> None:
+    """Register every flag and ini option."""
+    group = parser.getgroup("ctxfp", "golden cases, trace cache and context snapshots")
+    _add_cache_options(group)
+    _add_snapshot_options(group)
+    _add_ini_options(parser)
+
+
+def _add_cache_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--ctx-cache",
+        action="store_true",
+        help="replay stored answers of golden cases; ask the agent only where none is stored",
+    )
+    group.addoption(
+        "--ctx-cache-dir",
+        metavar="DIR",
+        help=f"folder of stored answers (default: {DEFAULT_CACHE_DIR}, or the environment's CTXFP_CACHE_DIR)",
+    )
+    group.addoption(
+        "--ctx-refresh",
+        action="store_true",
+        help="ask the agent for every case and store the answers, whatever is stored",
+    )
+    group.addoption(
+        "--no-ctx-cache",
+        action="store_true",
+        dest="ctx_no_cache",
+        help="don't read stored answers; new ones are stored if a cache is configured"
+        " (also --no-cache, where no other plugin or conftest defines it)",
+    )
+    group.addoption(
+        "--ctx-on-miss",
+        choices=ON_MISS,
+        default="call",
+        help="where no answer is stored: call the agent (default), fail or skip the case without a call",
+    )
+
+
+def _add_snapshot_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--ctx-snapshot-create",
+        action="store_true",
+        help="write the context snapshots that don't exist yet",
+    )
+    group.addoption(
+        "--ctx-snapshot-update",
+        action="store_true",
+        help="write the context snapshots that don't exist yet or that changed, of the tests that run",
+    )
+
+
+def _add_ini_options(parser: pytest.Parser) -> None:
+    parser.addini("ctx_cache", "use the trace cache as if --ctx-cache were given", type="bool", default=False)
+    parser.addini("ctx_cache_dir", "folder of stored answers, relative to the rootdir")
+    parser.addini(
+        "ctx_agent_paths",
+        "files, folders and globs (relative to the rootdir, !pattern excludes) that make the agent what it is",
+        type="args",
+        default=[],
+    )
+    parser.addini(
+        "ctx_context_paths",
+        "files that stand for the context in the key of a suite without a ctx_assembler",
+        type="args",
+        default=[],
+    )
+    parser.addini("ctx_model", f"label of the model in keys and reports (default: {DEFAULT_MODEL})")
+    parser.addini(
+        "ctx_golden_files",
+        "file name patterns of golden files (default: golden.* golden_*.* golden-*.* *.golden.*)",
+        type="args",
+        default=DEFAULT_GOLDEN_FILES.split(),
+    )
+    parser.addini(
+        "ctx_snapshot_text",
+        "where the texts of context snapshots are kept: commit (beside the snapshot file), local or none",
+        default="commit",
+    )
+
+
+def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
+    """Register ``--no-cache`` where it is asked for and nobody else has defined it.
+
+    The name is a common one: a conftest that defines it for itself keeps its meaning.
+    """
+    if "--no-cache" not in args:
+        return
+    _, unknown = parser.parse_known_and_unknown_args(["--no-cache"])
+    if "--no-cache" in unknown:
+        parser.getgroup("ctxfp").addoption(
+            "--no-cache", action="store_true", dest="ctx_no_cache", help="the same as --no-ctx-cache"
+        )
+
+
+def get_settings(config: pytest.Config) -> Settings:
+    """Return the settings of this process, parsed when they are first asked for.
+
+    Raises:
+        pytest.UsageError: options that contradict each other, or an ini value that is none of those allowed.
+    """
+    if SETTINGS not in config.stash:
+        config.stash[SETTINGS] = _parse_settings(config)
+    return config.stash[SETTINGS]
+
+
+def _parse_settings(config: pytest.Config) -> Settings:
+    return Settings(
+        rootdir=config.rootpath,
+        mode=_cache_mode(config),
+        cache_dir=config.rootpath / (_configured_cache_dir(config) or DEFAULT_CACHE_DIR),
+        on_miss=config.getoption("ctx_on_miss"),
+        agent_paths=tuple(config.getini("ctx_agent_paths")),
+        context_paths=tuple(config.getini("ctx_context_paths")),
+        model=config.getini("ctx_model") or DEFAULT_MODEL,
+        golden_files=tuple(config.getini("ctx_golden_files")),
+        snapshot_create=config.getoption("ctx_snapshot_create") or config.getoption("ctx_snapshot_update"),
+        snapshot_update=config.getoption("ctx_snapshot_update"),
+        snapshot_text=_ini_choice(config, "ctx_snapshot_text", SNAPSHOT_TEXT),
+    )
+
+
+def is_cache_asked_for(config: pytest.Config) -> bool:
+    """Say whether a flag or the ini file wants answers to be read or stored."""
+    flags = ("ctx_cache", "ctx_refresh")
+    return (
+        any(config.getoption(flag) for flag in flags)
+        or config.getoption("ctx_on_miss") != "call"
+        or config.getini("ctx_cache")
+        or (config.getoption("ctx_no_cache") and _configured_cache_dir(config) is not None)
+    )
+
+
+def _cache_mode(config: pytest.Config) -> CacheMode:
+    """Settle the one mode from the flags, the ini file and the environment."""
+    from pytest_ctxfp._store import CacheMode
+
+    replay = config.getoption("ctx_on_miss") != "call"
+    no_cache = config.getoption("ctx_no_cache")
+    if replay and (no_cache or config.getoption("ctx_refresh")):
+        asked = "--ctx-refresh" if config.getoption("ctx_refresh") else "--no-cache"
+        message = (
+            f"{asked} asks the agent for every case and"
+            f" --ctx-on-miss={config.getoption('ctx_on_miss')} allows no call: drop one of them"
+        )
+        raise pytest.UsageError(message)
+    if not is_cache_asked_for(config):
+        return CacheMode.OFF
+    if no_cache or config.getoption("ctx_refresh"):
+        return CacheMode.REFRESH
+    return CacheMode.REPLAY if replay else CacheMode.AUTO
+
+
+def _configured_cache_dir(config: pytest.Config) -> str | None:
+    return (
+        config.getoption("ctx_cache_dir")
+        or os.environ.get("CTXFP_CACHE_DIR")
+        or config.getini("ctx_cache_dir")
+        or None
+    )
+
+
+def _ini_choice(config: pytest.Config, name: str, choices: tuple[str, ...]) -> str:
+    value: str = config.getini(name)
+    if value not in choices:
+        message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
+        raise pytest.UsageError(message)
+    return value

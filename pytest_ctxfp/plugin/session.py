@@ -1,0 +1,188 @@
+"""A process's runner, its items' records, and the report hooks that carry records to the summary."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ctxfp._display import escape_lines
+from pytest_ctxfp._errors import CtxfpError, first_line
+from pytest_ctxfp._hashing import hash_paths
+from pytest_ctxfp._records import unscored_record
+from pytest_ctxfp._runner import Runner
+from pytest_ctxfp._store import CacheMode, TraceStore
+from pytest_ctxfp._suite import Identity
+from pytest_ctxfp.plugin.collect import GoldenItem, drop_claimed
+from pytest_ctxfp.plugin.facts import RunFacts
+from pytest_ctxfp.plugin.options import get_settings
+from pytest_ctxfp.plugin.reports import show_own_text
+from pytest_ctxfp.plugin.summary import render_summary
+
+if TYPE_CHECKING:
+    from collections.abc import Generator
+
+    from pytest_ctxfp._records import CaseRecord
+    from pytest_ctxfp.plugin.options import Settings
+
+RUNNER = pytest.StashKey[Runner]()
+RECORDS = pytest.StashKey["list[CaseRecord]"]()
+PLUGIN_NAME = "ctxfp-session"
+
+_OK = ("passed", ".", "PASSED")
+
+
+def get_runner(config: pytest.Config) -> Runner:
+    """Return the runner of this process, made when the first case is resolved."""
+    if RUNNER not in config.stash:
+        settings = get_settings(config)
+        config.stash[RUNNER] = Runner(
+            TraceStore(settings.cache_dir, settings.mode),
+            lambda: load_identity(settings),
+            recorded_by=f"pytest-ctxfp {_version()}",
+        )
+    return config.stash[RUNNER]
+
+
+def load_identity(settings: Settings) -> Identity:
+    """Hash the files that the ini file says make the agent, and those that stand for its context.
+
+    Raises:
+        CtxfpError: the cache is on and no agent file is named or found.
+    """
+    if settings.mode is CacheMode.OFF:
+        return Identity()
+    if not settings.agent_paths:
+        message = (
+            "the trace cache needs to know which files make the agent what it is, or a changed agent would"
+            " get old answers: add a line such as 'ctx_agent_paths = agent/' to the ini file"
+        )
+        raise CtxfpError(message)
+    try:
+        agent = hash_paths(settings.agent_paths, rootdir=settings.rootdir)
+    except CtxfpError as error:
+        message = f"ini option ctx_agent_paths: {error}"
+        raise CtxfpError(message) from None
+    if not settings.context_paths:
+        return Identity(agent=agent)
+    try:
+        return Identity(agent=agent, context=hash_paths(settings.context_paths, rootdir=settings.rootdir))
+    except CtxfpError as error:
+        message = f"ini option ctx_context_paths: {error}"
+        raise CtxfpError(message) from None
+
+
+def check_usage(config: pytest.Config) -> None:
+    """Refuse a run whose cache can't work, before anything is collected or paid for.
+
+    Raises:
+        pytest.UsageError: with the ini line or the setting that mends it.
+    """
+    settings = get_settings(config)
+    if settings.mode is CacheMode.OFF:
+        return
+    if settings.cache_dir.exists() and not settings.cache_dir.is_dir():
+        message = (
+            f"the trace cache {str(settings.cache_dir)!r} is not a folder: name one with --ctx-cache-dir"
+        )
+        raise pytest.UsageError(message)
+    try:
+        get_runner(config).identity  # noqa: B018 - hashed here, used by every key
+    except CtxfpError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
+def add_record(item: pytest.Item, record: CaseRecord) -> None:
+    """Note a fact of an item; it leaves with the item's next report."""
+    item.stash.setdefault(RECORDS, []).append(record)
+    flat = {f"ctxfp_{name}": value for name, value in record.items() if isinstance(value, (str, int, float))}
+    item.user_properties = [pair for pair in item.user_properties if pair[0] not in flat]
+    item.user_properties.extend((name, value) for name, value in flat.items() if name != "ctxfp_kind")
+
+
+def ensure_session(config: pytest.Config) -> None:
+    """Register the report hooks, once, when the first golden file or fixture of ours is used."""
+    if not config.pluginmanager.has_plugin(PLUGIN_NAME):
+        config.pluginmanager.register(ReportHooks(config), PLUGIN_NAME)
+
+
+class ReportHooks:
+    """Carries records from items to reports, and from reports to the summary."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
+        self._facts = RunFacts()
+
+    def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
+        """Leave to Python tests the golden files that they name."""
+        drop_claimed(config, items)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(
+        self, item: pytest.Item, call: pytest.CallInfo[None]
+    ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Attach the item's records, and let our own failures speak for themselves."""
+        report = yield
+        if call.excinfo is not None and report.failed:
+            show_own_text(report, call.excinfo, item)
+        records = _records_to_send(item, report)
+        if records:
+            report.ctxfp = records  # type: ignore[attr-defined]
+        return report
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_teststatus(
+        self, report: pytest.CollectReport | pytest.TestReport
+    ) -> Generator[None, object, object]:
+        """Mark hits: ``r`` and ``PASSED (replayed)`` or ``PASSED (re-scored)``; nothing else is touched."""
+        status = yield
+        records = _cases(report)
+        if status == _OK and records and all(record["state"] == "hit" for record in records):
+            word = "re-scored" if any(record["rescored"] for record in records) else "replayed"
+            return ("passed", "r", f"PASSED ({word})")
+        return status
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in what the report carries; a test that runs again replaces its earlier attempt."""
+        self._facts.add_report(str(report.nodeid), report.when or "", _cases(report))
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Print the summary of golden cases where any ran."""
+        if self._facts:
+            terminalreporter.section("golden cases (ctxfp)")
+            for line in render_summary(
+                self._facts, get_settings(self._config), get_runner(self._config).identity
+            ):
+                terminalreporter.line(line)
+
+
+def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[CaseRecord]:
+    """Take the records that leave with this report: a passed setup's wait for the verdict."""
+    records = item.stash.setdefault(RECORDS, [])
+    if isinstance(item, GoldenItem) and not records and report.when == "setup" and not report.passed:
+        state = "skipped" if report.skipped else "error"
+        records.append(unscored_record(item.case, state, _reason_of(report)))
+    if report.when == "setup" and report.passed:
+        return []
+    del item.stash[RECORDS]
+    if hasattr(report, "wasxfail"):
+        return [{**record, "xfailed": True} for record in records]
+    return records
+
+
+def _reason_of(report: pytest.TestReport) -> str:
+    if isinstance(report.longrepr, tuple):
+        return escape_lines(report.longrepr[2])
+    crash = getattr(report.longrepr, "reprcrash", None)
+    return first_line(CtxfpError(crash.message if crash else str(report.longrepr)))
+
+
+def _cases(report: pytest.CollectReport | pytest.TestReport) -> list[CaseRecord]:
+    records: list[CaseRecord] = getattr(report, "ctxfp", [])
+    return [record for record in records if record["kind"] == "case"]
+
+
+def _version() -> str:
+    from pytest_ctxfp import __version__
+
+    return __version__

@@ -1,0 +1,209 @@
+"""The summary of a run as lines of text; nothing here prints."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._store import CacheMode
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from pytest_ctxfp._records import CaseRecord
+    from pytest_ctxfp._suite import Identity
+    from pytest_ctxfp.plugin.facts import RunFacts
+    from pytest_ctxfp.plugin.options import Settings
+
+_LABEL_WIDTH = 11
+_SHORT_SHA = 12
+_MAX_ROWS = 20
+_MAX_NAME = 60
+
+
+def render_summary(
+    facts: RunFacts, settings: Settings, identity: Identity, notes: Sequence[str] = ()
+) -> list[str]:
+    """Return the lines of the summary.
+
+    Example::
+
+        cache      auto, .ctxfp/traces
+        identity   agent 3f9c1a2b4d5e (4 files), model offline-1
+        cases      25: 24 passed, 1 failed
+        answers    23 hit (1 re-scored), 2 miss; oldest hit 2026-11-29T18:22:04+00:00
+        missed     1 context: Business Rules
+                   1 new case
+        re-scored  total_orders: passed -> failed
+        cost       spent 0.0200 USD in 2 calls, saved 0.4400 USD
+        accuracy   96% (24 of 25; 95% interval 80.5% to 99.3%)
+          orders   90% (9 of 10; 95% interval 59.6% to 98.2%)
+    """
+    cases = facts.cases()
+    blocks = [
+        ("cache", _describe_cache(settings)),
+        ("identity", [_describe_identity(cases, identity, settings)]),
+        ("cases", [_count_cases(cases)]),
+        ("answers", [_count_answers(cases)]),
+        ("missed", _count_reasons(cases)),
+        ("re-scored", _list_rescored(cases)),
+        ("cost", [_sum_costs(list(facts.calls()), cases)]),
+        ("accuracy", _measure_accuracy(cases)),
+        ("warning", [*_list_problems(cases), *map(escape_line, notes)]),
+    ]
+    return [line for label, lines in blocks for line in _block(label, lines)]
+
+
+def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
+    for line in lines:
+        yield f"{label:<{_LABEL_WIDTH}}{line}"
+        label = ""
+
+
+def _describe_cache(settings: Settings) -> list[str]:
+    if settings.mode is CacheMode.OFF:
+        return ["off: every answer was asked for and none was stored (--ctx-cache uses the cache)"]
+    try:
+        place = settings.cache_dir.relative_to(settings.rootdir)
+    except ValueError:
+        place = settings.cache_dir
+    return [escape_line(f"{settings.mode.value}, {place}")]
+
+
+def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Settings) -> str:
+    parts = []
+    if identity.agent is not None:
+        parts.append(
+            f"agent {identity.agent_sha[:_SHORT_SHA]} ({_plural(len(identity.agent.entries), 'file')})"
+        )
+    if identity.context is not None:
+        files = _plural(len(identity.context.entries), "file")
+        parts.append(f"context {identity.context_sha[:_SHORT_SHA]} ({files})")
+    models = sorted({record["model"] for record in cases if "model" in record}) or [settings.model]
+    parts.append(f"model {', '.join(models)}")
+    served = sorted({record["served_model"] for record in cases if "served_model" in record})
+    if served:
+        parts.append(f"served by {', '.join(served)}")
+    return escape_line(", ".join(parts))
+
+
+def _count_cases(cases: list[CaseRecord]) -> str:
+    counts = Counter(map(_fate, cases))
+    order = ("passed", "failed", "failed as expected", "error", "skipped", "refused")
+    parts = [f"{counts[fate]} {fate}" for fate in order if counts[fate] or fate in {"passed", "failed"}]
+    return f"{len(cases)}: {', '.join(parts)}"
+
+
+def _fate(record: CaseRecord) -> str:
+    if "passed" not in record:
+        return record["state"]
+    if record["passed"]:
+        return "passed"
+    return "failed as expected" if record.get("xfailed") else "failed"
+
+
+def _count_answers(cases: list[CaseRecord]) -> str:
+    counts = Counter(record["state"] for record in cases)
+    n_rescored = sum(record.get("rescored", False) for record in cases)
+    n_corrupt = sum("corrupt" in record for record in cases)
+    parts = [f"{counts['hit']} hit" + (f" ({n_rescored} re-scored)" if n_rescored else "")]
+    parts.append(f"{counts['miss'] + counts['refused']} miss")
+    parts += [f"{counts[state]} {state}" for state in ("refreshed", "uncached") if counts[state]]
+    if n_corrupt:
+        parts.append(f"{n_corrupt} corrupt")
+    if counts["error"]:
+        parts.append(_plural(counts["error"], "error"))
+    dates = [
+        record["recorded_at"] for record in cases if record["state"] == "hit" and "recorded_at" in record
+    ]
+    return ", ".join(parts) + (f"; oldest hit {escape_line(min(dates))}" if dates else "")
+
+
+def _count_reasons(cases: list[CaseRecord]) -> list[str]:
+    reasons = Counter("; ".join(record["why"]) for record in cases if record.get("why"))
+    refused = Counter(record["reason"] for record in cases if record["state"] == "refused")
+    return _capped([f"{n} {escape_line(reason)}" for reason, n in (reasons + refused).most_common()])
+
+
+def _list_rescored(cases: list[CaseRecord]) -> list[str]:
+    """List cases whose verdict is another than when the answer was recorded; count those that kept theirs."""
+    rescored = [record for record in cases if record.get("rescored")]
+    changed = [record for record in rescored if record.get("passed_then") not in {None, record["passed"]}]
+    lines = [
+        f"{_name(record)}: {_verdict(record['passed_then'])} -> {_verdict(record['passed'])}"
+        for record in changed
+    ]
+    n_kept = len(rescored) - len(changed)
+    return [*_capped(lines), *([f"{n_kept} with the verdict they had"] if n_kept else [])]
+
+
+def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
+    hits = [record for record in cases if record["state"] == "hit"]
+    return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
+
+
+def _total(records: list[CaseRecord]) -> str:
+    costs = [record["cost"] for record in records if "cost" in record]
+    n_unknown = len(records) - len(costs)
+    unknown = f" and an unknown amount for {n_unknown}" if n_unknown else ""
+    return f"{sum(costs):.4f} USD{unknown}"
+
+
+def _measure_accuracy(cases: list[CaseRecord]) -> list[str]:
+    scored = [record for record in cases if "passed" in record]
+    if not scored:
+        return ["none: no answer was scored"]
+    by_tag: dict[str, list[CaseRecord]] = {}
+    for record in scored:
+        for tag in dict.fromkeys(record["tags"]):
+            by_tag.setdefault(tag, []).append(record)
+    width = max((len(_shorten(tag)) for tag in by_tag), default=0)
+    rows = [f"  {_shorten(tag):<{width}}  {_share(records)}" for tag, records in sorted(by_tag.items())]
+    n_unscored = len(cases) - len(scored)
+    unscored = f"; {n_unscored} without a verdict not counted" if n_unscored else ""
+    return [_share(scored) + unscored, *_capped(rows)]
+
+
+def _share(records: list[CaseRecord]) -> str:
+    n, n_passed = len(records), sum(record["passed"] for record in records)
+    low, high = wilson_interval(n_passed, n)
+    interval = f"95% interval {format_percent(low)} to {format_percent(high)}"
+    return f"{format_percent(n_passed / n)} ({n_passed} of {n}; {interval})"
+
+
+def _list_problems(cases: list[CaseRecord]) -> list[str]:
+    corrupt = [
+        f"{_name(record)}: corrupt, {escape_line(record['corrupt'])}"
+        for record in cases
+        if "corrupt" in record
+    ]
+    unstored = [record for record in cases if "unstored" in record]
+    lines = _capped(corrupt)
+    if unstored:
+        reason = escape_line(unstored[0]["unstored"])
+        lines.append(f"{_plural(len(unstored), 'answer')} could not be stored: {reason}")
+    return lines
+
+
+def _capped(lines: list[str]) -> list[str]:
+    return (
+        lines if len(lines) <= _MAX_ROWS else [*lines[:_MAX_ROWS], f"... and {len(lines) - _MAX_ROWS} more"]
+    )
+
+
+def _name(record: CaseRecord) -> str:
+    return _shorten(record["id"])
+
+
+def _shorten(text: str) -> str:
+    return escape_line(text, limit=_MAX_NAME)
+
+
+def _verdict(passed: bool) -> str:
+    return "passed" if passed else "failed"
+
+
+def _plural(n: int, noun: str) -> str:
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
