@@ -81,6 +81,8 @@ def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:
     root, is_golden = _find_root(path, parsed)
     if not (is_golden or must_be_golden):
         return None
+    if not (parsed.roots or parsed.faults):
+        raise GoldenError(path, None, None, "the file is empty: write a case a line, or delete it")
     faults = _name_cases(parsed, root)
     golden = _read_set(path, root, faults)
     if golden is None:
