@@ -61,6 +61,8 @@ def longest_common_subsequence(before: Sequence[str], after: Sequence[str]) -> I
     A match (i, j) has a rank: the length of the longest common subsequence that begins with it. Item i
     is in the earliest one if its first match still open has the rank that is wanted next.
     """
+    if not before or not after:
+        return
     positions: dict[str, list[int]] = {}
     for j, content in enumerate(after):
         positions.setdefault(content, []).append(j)
