@@ -6,7 +6,7 @@ import json
 import re
 from bisect import bisect_right
 from math import isfinite
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeGuard
 
 from pytest_ctxfp._model import ResultKind
 
@@ -43,7 +43,7 @@ _VALUE = re.compile(
 _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})([^\n]*)", re.MULTILINE)
 
 
-def is_table(value: JSONValue) -> bool:
+def is_table(value: JSONValue) -> TypeGuard[dict[str, JSONValue]]:
     """Tell whether a value is ``{"rows": [[...]]}``, with ``columns`` absent or a list of texts."""
     if not isinstance(value, dict):
         return False
