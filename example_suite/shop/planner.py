@@ -115,7 +115,7 @@ def base_measures(know: Knowledge, outputs: tuple[Rule, ...]) -> list[Rule]:
     by_name = {rule.name: rule for rule in know.of("measure")}
     measures = {}
     for rule in outputs:
-        # names that are no functions; a measure is its own only name
+        # what is called in a formula is a function of SQL, every other name is a measure
         words = re.findall(r"\b[a-z_]+\b(?!\()", rule.sql) if rule.kind == "formula" else [rule.name]
         for word in words:
             if word not in by_name:
