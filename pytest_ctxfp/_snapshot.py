@@ -12,7 +12,7 @@ from functools import cached_property
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._layers import encode_text
+from pytest_ctxfp._layers import encode_text, join_surrogates
 from pytest_ctxfp._snapshot_compare import compare_rows, rows_to_store
 from pytest_ctxfp._snapshot_model import SnapshotEntry, make_row
 from pytest_ctxfp._snapshot_redact import redact_context
@@ -64,7 +64,7 @@ class CurrentContext:
         if isinstance(context, (bytearray, memoryview)):
             context = bytes(context)
         redacted = redact_context(context, redact)
-        self.key = key
+        self.key = join_surrogates(key)
         self.ignore = layer_names(ignore)
         self.unmatched_redactions = redacted.unmatched
         context = redacted.context

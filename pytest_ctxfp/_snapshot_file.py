@@ -19,6 +19,7 @@ import reprlib
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from pytest_ctxfp._layers import join_surrogates
 from pytest_ctxfp._snapshot_model import LayerRow, SnapshotEntry, SnapshotFile, SnapshotFileError
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class SnapshotReader:
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = read_snapshots(path)
-        return file.entries.get(key)
+        return file.entries.get(join_surrogates(key))
 
 
 def read_snapshots(path: Path) -> SnapshotFile:

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +37,13 @@ class LayerNames:
     def matches(self, key: str) -> bool:
         """Whether a key is named exactly or by a glob."""
         return key in self.patterns or self.glob_of(key) is not None
+
+    def matching(self, keys: Iterable[str]) -> set[str]:
+        """Return the patterns that match at least one of the keys; the others may be typing errors."""
+        keys = tuple(keys)
+        return {
+            pattern for pattern in self.patterns if any(LayerNames((pattern,)).matches(key) for key in keys)
+        }
 
 
 def layer_names(patterns: object) -> LayerNames:

@@ -20,6 +20,7 @@ from pytest_ctxfp._snapshot_file import (
     write_snapshots,
 )
 from pytest_ctxfp._snapshot_model import LayerRow, SnapshotEntry
+from pytest_ctxfp._snapshot_rules import layer_names
 
 BASE = "You are CAR.\n## Rules\n- be exact\n## Facts\n- a\n- b\n## Recent\nuser: hi\n## Question\nHow many?\n"
 
@@ -506,6 +507,22 @@ def test_a_match_accepts_nothing():
 def test_a_missing_snapshot_is_not_accepted():
     """Accepting layers doesn't create snapshots."""
     assert not check_snapshot(None, now(BASE), accept=("*",)).is_accepted
+
+
+def test_names_that_match_nothing_can_be_told():
+    """The patterns that match some layer of a run are known, so that the others can be named."""
+    names = layer_names(["Rules", "Fa*", "Rulse", "Q?"])
+    assert names.matching(row.key for row in stored(BASE).layers) == {"Rules", "Fa*"}
+
+
+@pytest.mark.parametrize("key", ["a\ud800", "\ud83d\ude00", "\u202e", "\n", ""])
+def test_any_key_is_found_again(tmp_path, key):
+    """A snapshot is found under the key it was stored under, whatever characters are in it."""
+    path = tmp_path / "t.ctxfp"
+    current = CurrentContext(BASE, key=key)
+    for _ in range(2):
+        update_snapshots(path, [current.entry()])
+    assert check_snapshot(SnapshotReader().find(path, key), current).state is SnapshotState.MATCHED
 
 
 # Reading once
