@@ -28,7 +28,7 @@ def main() -> None:
         search(rf"answers +{n_answers} hit \(1 re-scored\), 0 miss", rescored)
         search(r"spent 0.0000 USD in 0 calls", rescored)
         search(r"re-scored +orders_total: passed -> failed", rescored)
-    print(f"example suite: {n_answers} answers cold, replayed warm, re-scored after an edit of one expectation")
+    print(f"example suite: {n_answers} answers asked cold, replayed warm, re-scored after an edit")
 
 
 def run(suite: Path, *, exit_code: int) -> str:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 async def assemble(case: GoldenCase, suite: Suite) -> object:
-    """Return the context that the suite's assembler builds for a case, or None where there is no assembler.
+    """Return the context that the suite's assembler builds for a case, or None without an assembler.
 
     Raises:
         AgentError: the assembler raised, timed out or returned nothing.
@@ -44,7 +44,7 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
 
 
 class AssemblerProof:
-    """Sees to it that no second call is paid for while the assembler puts a clock or a random id in the context.
+    """Sees to it that no second call is paid for while a clock or a random id is in the context.
 
     Such a context would make every run miss. The assembler runs once more before the first call of a
     process, and again after it: a clock of whole seconds only shows by then.

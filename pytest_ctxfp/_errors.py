@@ -105,3 +105,16 @@ def first_line(error: BaseException) -> str:
     """Return the first line of an error's text, or its type's name where it has none."""
     text: Any = str(error).strip()
     return text.split("\n", 1)[0] if text else type(error).__name__
+
+
+for _error in (
+    CtxfpError,
+    GoldenError,
+    CacheMiss,
+    AgentError,
+    CaseMismatch,
+    SnapshotMismatch,
+    SnapshotMissing,
+    BudgetExceeded,
+):
+    _error.__module__ = "pytest_ctxfp"  # where users import them from, and what a traceback shows

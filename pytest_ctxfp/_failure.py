@@ -99,4 +99,8 @@ def _describe_origin(outcome: Outcome) -> str:
         return escape_line(f"asked in this run under model {trace.model}")
     recorded = trace.recorded_at or "at an unknown time"
     served = f" (served by {trace.served_model})" if trace.served_model else ""
-    return escape_line(f"stored, recorded {recorded} under model {trace.model}{served}; no call was made")
+    origin = f"stored, recorded {recorded} under model {trace.model}{served}; no call was made"
+    if not outcome.rescored:
+        return escape_line(origin)
+    then = {True: "passed", False: "failed", None: "unknown"}[trace.passed_then]
+    return escape_line(f"{origin}; re-scored: {then} -> failed")

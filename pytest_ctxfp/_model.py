@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Union
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+# Union, not |: a text can't stand beside | before Python 3.14.
 JSONValue = Union[None, bool, int, float, str, "list[JSONValue]", "dict[str, JSONValue]"]
 
 
@@ -34,7 +35,7 @@ class Table:
         return {"rows": rows} if self.columns is None else {"columns": list(self.columns), "rows": rows}
 
 
-Expectation = Union[Table, JSONValue]
+Expectation = Union[Table, JSONValue]  # noqa: UP007 - JSONValue names itself by text
 """What a case expects: a ``Table`` for tables and verdicts, else the value as written in the golden file."""
 
 

@@ -40,6 +40,25 @@ class CaseRecord(TypedDict, total=False):
     xfailed: bool
 
 
+class SnapshotRecord(TypedDict, total=False):
+    """What became of one check of a context.
+
+    ``state`` is ``matched``, ``changed``, ``missing`` or ``written``; the last has the ``entry`` to store, as
+    JSON, and the ``text`` to keep, in base64. ``key`` is JSON too: it may hold what UTF-8 can't.
+    """
+
+    kind: str
+    key: str
+    file: str
+    state: str
+    entry: str
+    text_file: str
+    text: str
+
+
+Record = CaseRecord | SnapshotRecord
+
+
 def outcome_record(outcome: Outcome) -> CaseRecord:
     """Return the facts of a scored answer."""
     trace = outcome.trace

@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def answer(self) -> JSONValue:
-        """The value that was scored, after its JSON round trip; the raw text where no value was found in it."""
+        """The value that was scored, after its JSON round trip; the raw text where it held no value."""
         return self.trace.result if self.trace.status == "ok" else self.trace.raw
 
     @property

@@ -303,7 +303,7 @@ def write_file(path: Path, data: bytes) -> bool:
     Raises:
         SnapshotFileError: any OSError; the old file is whole.
     """
-    from pytest_ctxfp._store import write_atomically
+    from pytest_ctxfp._atomic import write_atomically
 
     try:
         if _holds(path, data):

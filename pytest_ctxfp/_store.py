@@ -10,6 +10,7 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_ctxfp._atomic import write_atomically
 from pytest_ctxfp._hashing import Manifest, is_sha
 from pytest_ctxfp._trace import Trace
 
@@ -230,37 +231,6 @@ class TraceStore:
             # Explaining a miss is a courtesy: the write that follows reports the folder.
             return {}
         return {case_id: tuple(name for _, name in sorted(dated)[::-1]) for case_id, dated in found.items()}
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Write a file so that a reader sees the old or the new one in full, and make its folder.
-
-    Args:
-        path: the file; a link in its place is replaced, not followed.
-        data: its content.
-
-    Raises:
-        OSError: nothing was written, and an older file is as it was.
-    """
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # Not tempfile: its files are private to the user, and a cache is shared.
-    temporary = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")
-    try:
-        with open(temporary, "xb") as handle:
-            handle.write(data)
-            handle.flush()
-            os.fsync(handle.fileno())
-        os.replace(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
-
-
-def _remove(path: Path) -> None:
-    try:
-        path.unlink()
-    except OSError:
-        return
 
 
 def _open_without_waiting(path: str, flags: int) -> int:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._model import CaseView
     from pytest_ctxfp.plugin.options import Settings
+    from pytest_ctxfp.plugin.snapshots import ContextSnapshot
     from pytest_ctxfp.plugin.tracing import CaseTracer
 
 
@@ -110,7 +111,7 @@ def ctx_model(ctx_settings: Settings) -> str:
 
 @pytest.fixture
 def ctx_case(request: pytest.FixtureRequest) -> CaseView:
-    """The golden case: in golden items what an agent may see of it, in tests marked ``ctx_golden`` all of it."""
+    """The golden case: in golden items what an agent may see, in tests marked ``ctx_golden`` all of it."""
     from pytest_ctxfp.plugin.tracing import case_of
 
     return case_of(request)
@@ -118,12 +119,22 @@ def ctx_case(request: pytest.FixtureRequest) -> CaseView:
 
 @pytest.fixture
 def ctx_trace(request: pytest.FixtureRequest) -> CaseTracer:
-    """Find or pay for the answer to a golden case: ``outcome = ctx_trace(ctx_case)``; ``outcome.check()``."""
+    """A function from a golden case to its outcome, whose ``check()`` asserts; see `CaseTracer`."""
     from pytest_ctxfp.plugin.session import ensure_session
     from pytest_ctxfp.plugin.tracing import CaseTracer
 
     ensure_session(request.config)
     return CaseTracer(request)
+
+
+@pytest.fixture
+def ctx_snapshot(request: pytest.FixtureRequest) -> ContextSnapshot:
+    """Check a context against its stored fingerprint: ``ctx_snapshot.check(context)``."""
+    from pytest_ctxfp.plugin.session import ensure_session
+    from pytest_ctxfp.plugin.snapshots import ContextSnapshot
+
+    ensure_session(request.config)
+    return ContextSnapshot(request.node)
 
 
 @pytest.fixture(scope="session")

@@ -13,6 +13,7 @@ import pytest
 from pytest_ctxfp._display import escape_lines
 from pytest_ctxfp._errors import CaseMismatch, GoldenError
 from pytest_ctxfp._golden import SUFFIXES, item_name, load_golden, load_if_golden
+from pytest_ctxfp.plugin.items import shown_path
 from pytest_ctxfp.plugin.options import get_settings
 
 if TYPE_CHECKING:
@@ -98,11 +99,12 @@ class GoldenItem(pytest.Function):
         super().setup()
         if not self.config.getoption("setuponly", False):
             request = self.funcargs["request"]
+            assert isinstance(request, pytest.FixtureRequest)
             self.outcome = request.getfixturevalue("ctx_trace")(self.case)
 
 
 def golden_case(request: pytest.FixtureRequest) -> None:
-    """Raise CaseMismatch where the answer is not what the case expects: the call phase of every golden item."""
+    """Raise CaseMismatch where the answer is not as expected: the call phase of every golden item."""
     __tracebackhide__ = True
     assert isinstance(request.node, GoldenItem)
     assert request.node.outcome is not None
@@ -123,7 +125,7 @@ def _marks_of(case: GoldenCase, *, has_timeout_plugin: bool) -> Iterator[pytest.
 
 def _describe_faults(error: GoldenError, config: pytest.Config) -> str:
     """Return all faults of a golden file, with its path as one would type it."""
-    return escape_lines(str(error.at(os.path.relpath(error.path, config.invocation_params.dir))))
+    return escape_lines(str(error.at(shown_path(Path(error.path), config))))
 
 
 def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:

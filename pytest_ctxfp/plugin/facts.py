@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_ctxfp._records import CaseRecord
+    from pytest_ctxfp._records import CaseRecord, Record, SnapshotRecord
 
 
 class RunFacts:
-    """The records of a run. Of a test that is run again the last attempt counts; what it spent is added up."""
+    """The records of a run; of a test that runs again the last attempt's, though all it spent counts."""
 
     def __init__(self) -> None:
-        self._records: dict[str, list[CaseRecord]] = {}
-        self._earlier: list[CaseRecord] = []
+        self._records: dict[str, list[Record]] = {}
+        self._earlier: list[Record] = []
 
-    def add_report(self, nodeid: str, when: str, records: list[CaseRecord]) -> None:
+    def add_report(self, nodeid: str, when: str, records: list[Record]) -> None:
         """Take in the records of one report of a test."""
         if when == "setup":
             self._earlier += self._records.pop(nodeid, [])
@@ -29,10 +29,19 @@ class RunFacts:
 
     def cases(self) -> list[CaseRecord]:
         """Return the records of all cases, of their last attempts."""
-        return [record for records in self._records.values() for record in records]
+        return _cases([record for records in self._records.values() for record in records])
 
     def calls(self) -> Iterator[CaseRecord]:
         """Yield the record of every answer that was paid for, earlier attempts included."""
-        for record in [*self._earlier, *self.cases()]:
+        for record in [*_cases(self._earlier), *self.cases()]:
             if record["state"] in {"miss", "refreshed", "uncached"}:
                 yield record
+
+    def snapshots(self) -> list[SnapshotRecord]:
+        """Return the records of all checks of contexts, of their tests' last attempts."""
+        records = [record for records in self._records.values() for record in records]
+        return [cast("SnapshotRecord", record) for record in records if record["kind"] == "snapshot"]
+
+
+def _cases(records: list[Record]) -> list[CaseRecord]:
+    return [cast("CaseRecord", record) for record in records if record["kind"] == "case"]

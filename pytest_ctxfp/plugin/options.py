@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from pytest_ctxfp._store import CacheMode
 
 DEFAULT_GOLDEN_FILES = " ".join(
@@ -110,11 +111,11 @@ def _add_snapshot_options(group: pytest.OptionGroup) -> None:
 
 
 def _add_ini_options(parser: pytest.Parser) -> None:
-    parser.addini("ctx_cache", "use the trace cache as if --ctx-cache were given", type="bool", default=False)
+    parser.addini("ctx_cache", "use the trace cache, as --ctx-cache does", type="bool", default=False)
     parser.addini("ctx_cache_dir", "folder of stored answers, relative to the rootdir")
     parser.addini(
         "ctx_agent_paths",
-        "files, folders and globs (relative to the rootdir, !pattern excludes) that make the agent what it is",
+        "files, folders and globs (relative to the rootdir; !pattern excludes) that make up the agent",
         type="args",
         default=[],
     )

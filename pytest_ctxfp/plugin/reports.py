@@ -33,6 +33,13 @@ def show_own_text(
         crash.message = escape_line(first_line(error))
 
 
+def place_skip(report: pytest.TestReport, item: pytest.Item) -> None:
+    """Let the skip of a golden item point at its case, not at the line of ours that skipped."""
+    if isinstance(item, GoldenItem) and report.skipped and isinstance(report.longrepr, tuple):
+        path, line, _ = item.reportinfo()
+        report.longrepr = (str(path), line + 1, escape_line(report.longrepr[2]))
+
+
 def _own_repr(excinfo: pytest.ExceptionInfo[BaseException], error: CtxfpError, item: GoldenItem):  # type: ignore[no-untyped-def]
     """Return pytest's plainest representation with our text in place of the traceback's."""
     representation = excinfo.getrepr(style="native")

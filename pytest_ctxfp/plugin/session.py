@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxfp._display import escape_lines
+from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
 from pytest_ctxfp._errors import CtxfpError, first_line
 from pytest_ctxfp._hashing import hash_paths
 from pytest_ctxfp._records import unscored_record
@@ -16,17 +16,19 @@ from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.collect import GoldenItem, drop_claimed
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.options import get_settings
-from pytest_ctxfp.plugin.reports import show_own_text
-from pytest_ctxfp.plugin.summary import render_summary
+from pytest_ctxfp.plugin.reports import place_skip, show_own_text
+from pytest_ctxfp.plugin.snapshot_writes import write_accepted
+from pytest_ctxfp.plugin.summary import render_snapshots, render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Generator
 
-    from pytest_ctxfp._records import CaseRecord
+    from pytest_ctxfp._records import CaseRecord, Record
     from pytest_ctxfp.plugin.options import Settings
 
 RUNNER = pytest.StashKey[Runner]()
-RECORDS = pytest.StashKey["list[CaseRecord]"]()
+RECORDS = pytest.StashKey["list[Record]"]()
+SECTIONS = pytest.StashKey["list[tuple[str, str]]"]()
 PLUGIN_NAME = "ctxfp-session"
 
 _OK = ("passed", ".", "PASSED")
@@ -92,12 +94,19 @@ def check_usage(config: pytest.Config) -> None:
         raise pytest.UsageError(str(error)) from None
 
 
-def add_record(item: pytest.Item, record: CaseRecord) -> None:
-    """Note a fact of an item; it leaves with the item's next report."""
+def add_record(item: pytest.Item, record: Record) -> None:
+    """Note a fact of an item; it leaves with one of the item's reports."""
     item.stash.setdefault(RECORDS, []).append(record)
-    flat = {f"ctxfp_{name}": value for name, value in record.items() if isinstance(value, (str, int, float))}
-    item.user_properties = [pair for pair in item.user_properties if pair[0] not in flat]
-    item.user_properties.extend((name, value) for name, value in flat.items() if name != "ctxfp_kind")
+    if record["kind"] == "case":
+        flat = {f"ctxfp_{name}": fact for name, fact in record.items() if isinstance(fact, (str, int, float))}
+        del flat["ctxfp_kind"]
+        item.user_properties = [pair for pair in item.user_properties if pair[0] not in flat]
+        item.user_properties.extend(flat.items())
+
+
+def add_section(item: pytest.Item, title: str, content: str) -> None:
+    """Note a text to be shown below an item's failure."""
+    item.stash.setdefault(SECTIONS, []).append((escape_line(title), escape_surrogates(content)))
 
 
 def ensure_session(config: pytest.Config) -> None:
@@ -112,6 +121,7 @@ class ReportHooks:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._facts = RunFacts()
+        self._faults: list[str] = []
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave to Python tests the golden files that they name."""
@@ -125,6 +135,10 @@ class ReportHooks:
         report = yield
         if call.excinfo is not None and report.failed:
             show_own_text(report, call.excinfo, item)
+        place_skip(report, item)
+        sections: list[tuple[str, str]] = item.stash.get(SECTIONS, [])
+        report.sections.extend(sections)
+        item.stash[SECTIONS] = []
         records = _records_to_send(item, report)
         if records:
             report.ctxfp = records  # type: ignore[attr-defined]
@@ -144,19 +158,33 @@ class ReportHooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what the report carries; a test that runs again replaces its earlier attempt."""
-        self._facts.add_report(str(report.nodeid), report.when or "", _cases(report))
+        self._facts.add_report(str(report.nodeid), report.when or "", getattr(report, "ctxfp", []))
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write accepted snapshots; what can't be written fails the run."""
+        if hasattr(self._config, "workerinput"):
+            return
+        self._faults = write_accepted(self._facts.snapshots())
+        if self._faults and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """Print the summary of golden cases where any ran."""
-        if self._facts:
-            terminalreporter.section("golden cases (ctxfp)")
-            for line in render_summary(
-                self._facts, get_settings(self._config), get_runner(self._config).identity
-            ):
+        """Print the summary where a golden case ran or a context was checked."""
+        if not self._facts:
+            return
+        terminalreporter.section("ctxfp")
+        if self._facts.cases():
+            identity = get_runner(self._config).identity
+            for line in render_summary(self._facts, get_settings(self._config), identity):
                 terminalreporter.line(line)
+        for line in render_snapshots(self._facts.snapshots()):
+            terminalreporter.line(line)
+        for fault in self._faults:
+            terminalreporter.line(f"snapshot not written: {escape_line(fault)}", red=True)
 
 
-def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[CaseRecord]:
+def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[Record]:
     """Take the records that leave with this report: a passed setup's wait for the verdict."""
     records = item.stash.setdefault(RECORDS, [])
     if isinstance(item, GoldenItem) and not records and report.when == "setup" and not report.passed:
@@ -166,7 +194,9 @@ def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[CaseR
         return []
     del item.stash[RECORDS]
     if hasattr(report, "wasxfail"):
-        return [{**record, "xfailed": True} for record in records]
+        for record in records:
+            if record["kind"] == "case":
+                record["xfailed"] = True  # type: ignore[typeddict-unknown-key]
     return records
 
 
@@ -178,8 +208,7 @@ def _reason_of(report: pytest.TestReport) -> str:
 
 
 def _cases(report: pytest.CollectReport | pytest.TestReport) -> list[CaseRecord]:
-    records: list[CaseRecord] = getattr(report, "ctxfp", [])
-    return [record for record in records if record["kind"] == "case"]
+    return [record for record in getattr(report, "ctxfp", []) if record["kind"] == "case"]
 
 
 def _version() -> str:

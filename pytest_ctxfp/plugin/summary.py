@@ -12,11 +12,12 @@ from pytest_ctxfp._store import CacheMode
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_ctxfp._records import CaseRecord
+    from pytest_ctxfp._records import CaseRecord, SnapshotRecord
     from pytest_ctxfp._suite import Identity
     from pytest_ctxfp.plugin.facts import RunFacts
     from pytest_ctxfp.plugin.options import Settings
 
+SNAPSHOT_STATES = ("matched", "changed", "missing", "written")
 _LABEL_WIDTH = 11
 _SHORT_SHA = 12
 _MAX_ROWS = 20
@@ -54,6 +55,18 @@ def render_summary(
         ("warning", [*_list_problems(cases), *map(escape_line, notes)]),
     ]
     return [line for label, lines in blocks for line in _block(label, lines)]
+
+
+def render_snapshots(snapshots: list[SnapshotRecord]) -> list[str]:
+    """Return the lines on snapshots, none where no context was checked.
+
+    Example::
+
+        snapshots  12 matched, 1 changed, 2 written
+    """
+    counts = Counter(record["state"] for record in snapshots)
+    parts = [f"{counts[state]} {state}" for state in SNAPSHOT_STATES if counts[state]]
+    return list(_block("snapshots", [", ".join(parts)] if parts else []))
 
 
 def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
@@ -147,6 +160,8 @@ def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
 def _total(records: list[CaseRecord]) -> str:
     costs = [record["cost"] for record in records if "cost" in record]
     n_unknown = len(records) - len(costs)
+    if records and not costs:
+        return "an unknown amount"
     unknown = f" and an unknown amount for {n_unknown}" if n_unknown else ""
     return f"{sum(costs):.4f} USD{unknown}"
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import os
-import shlex
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
@@ -15,6 +13,7 @@ from pytest_ctxfp._loop import run_without_loop, within
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
+from pytest_ctxfp.plugin.items import command_for
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
 
@@ -72,7 +71,7 @@ class CaseTracer:
         add_record(self._request.node, unscored_record(case, "refused", first_line(miss)))
         if get_settings(self._request.config).on_miss == "skip":
             pytest.skip(miss.explanation)
-        remedy = f"{miss.explanation}\nask and store it: {_command(self._request.node, '--ctx-cache')}"
+        remedy = f"{miss.explanation}\nask and store it: {command_for(self._request.node, '--ctx-cache')}"
         raise CacheMiss(miss.key, remedy) from None
 
     def _suite(self, settle: Settle) -> Suite:
@@ -83,7 +82,7 @@ class CaseTracer:
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
             reads_case=reads_case(self._request.node),
             settle=settle,
-            ask_again=_command(self._request.node, "--ctx-refresh"),
+            ask_again=command_for(self._request.node, "--ctx-refresh"),
         )
 
     def _fixture(self, name: str) -> object:
@@ -94,8 +93,8 @@ class CaseTracer:
             if "has no parameter defined" not in str(error):
                 raise
             message = (
-                f"fixture {name} has params, which a golden case can't choose from: override it without params,"
-                f" or write a Python test with @pytest.mark.ctx_golden that asks for {name} and ctx_trace"
+                f"fixture {name} has params, which a golden case can't choose from: override it without"
+                f" params, or write a test with @pytest.mark.ctx_golden that asks for {name} and ctx_trace"
             )
             raise CtxfpError(message) from None
         if inspect.iscoroutine(value) or inspect.isasyncgen(value):
@@ -168,13 +167,6 @@ def _checked(value: object, kind: type[T], name: str, wanted: str) -> T:
         message = f"fixture {name} gave {type(value).__name__}: return {wanted}"
         raise CtxfpError(message)
     return value
-
-
-def _command(item: pytest.Item, flag: str) -> str:
-    """Return the command that runs this one test with a flag, from where pytest was started."""
-    file = os.path.relpath(item.path, item.config.invocation_params.dir)
-    _, _, names = str(item.nodeid).partition("::")
-    return f"pytest {shlex.quote(f'{file}::{names}')} {flag}"
 
 
 def refuse_without_agent() -> NoReturn:

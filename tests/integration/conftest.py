@@ -6,12 +6,15 @@ import json
 from typing import TYPE_CHECKING
 
 import pytest
+import yaml  # noqa: F401 - its C part can't be imported twice, which runs in this process would do
+
+import pytest_ctxfp.plugin.tracing  # noqa: F401 - imported once, not anew by each run in this process
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from pathlib import Path
 
-CONFTEST = '''
+CONFTEST = """
 import json
 import pathlib
 
@@ -37,7 +40,7 @@ def ctx_agent():
         return answers[question]
 
     return ask
-'''
+"""
 
 INI = """[pytest]
 ctx_agent_paths = agent

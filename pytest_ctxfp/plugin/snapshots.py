@@ -1,0 +1,203 @@
+"""The fixture ``ctx_snapshot``: a context against the fingerprint stored beside the test module."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from pytest_ctxfp._errors import CtxfpError, SnapshotMismatch, SnapshotMissing
+from pytest_ctxfp._snapshot import CurrentContext, SnapshotState, check_snapshot
+from pytest_ctxfp._snapshot_diff import changed_texts
+from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch, describe_missing
+from pytest_ctxfp._snapshot_file import SnapshotReader
+from pytest_ctxfp._snapshot_text import snapshot_path, text_folder, text_path
+from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
+from pytest_ctxfp.plugin.options import get_settings
+from pytest_ctxfp.plugin.session import add_record, add_section
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from types import FrameType
+
+    from pytest_ctxfp._layers import Layer
+    from pytest_ctxfp._records import SnapshotRecord
+    from pytest_ctxfp._snapshot import SnapshotVerdict
+    from pytest_ctxfp._snapshot_redact import Redactions
+    from pytest_ctxfp.plugin.options import Settings
+
+READER = pytest.StashKey[SnapshotReader]()
+
+
+class ContextSnapshot:
+    """Checks contexts of one test against their stored fingerprints.
+
+    Args:
+        item: the test; snapshots are stored beside its module, under its name.
+    """
+
+    def __init__(self, item: pytest.Item) -> None:
+        self._item = item
+        self._settings = get_settings(item.config)
+        self._names = names_below_file(item)
+        self._asserted_at: dict[str, str] = {}
+
+    def check(
+        self,
+        context: object,
+        name: str | None = None,
+        *,
+        ignore: Iterable[str] = (),
+        redact: Redactions = (),
+        split: Callable[..., Iterable[Layer]] | None = None,
+    ) -> None:
+        """Assert that a context is what its snapshot says, layer by layer.
+
+        Args:
+            context: text, bytes or a mapping of names to texts; with ``split``, whatever that takes.
+            name: tells several snapshots of a test apart; without one they are counted from 0.
+            ignore: keys and globs of layers (``Document*``) whose content isn't compared. Name and place
+                are; layers under a glob may also come and go.
+            redact: pairs of a regular expression and its replacement, applied before anything is hashed.
+            split: a function that returns the layers; None picks by the context's type.
+
+        Raises:
+            SnapshotMismatch: a layer changed; the text names it and the command that accepts it.
+            SnapshotMissing: nothing is stored yet.
+            CtxfpError: a name used twice, arguments of a wrong kind, a snapshot file that can't be read.
+        """
+        __tracebackhide__ = True
+        key = self._claim_key(name, inspect.currentframe())
+        self._check(key, context, ignore=ignore, redact=redact, split=split)
+
+    def __eq__(self, context: object) -> bool:
+        """Check a context written as ``assert context == ctx_snapshot``; raises as `check` does."""
+        __tracebackhide__ = True
+        key = self._claim_key(None, inspect.currentframe())
+        self._check(key, context)
+        return True
+
+    __hash__ = None  # type: ignore[assignment] # equal to contexts, which have other hashes
+
+    def _claim_key(self, name: str | None, checking: FrameType | None) -> str:
+        label = str(len(self._asserted_at)) if name is None else name
+        if not isinstance(label, str) or not label:
+            message = f"ctx_snapshot.check takes a name of at least one character, got {name!r}"
+            raise CtxfpError(message)
+        here = self._describe_caller(checking)
+        if label in self._asserted_at:
+            message = (
+                f"snapshot {label!r} is asserted twice in one test, at {self._asserted_at[label]} and at"
+                f" {here}: give each check a name of its own"
+            )
+            raise CtxfpError(message)
+        self._asserted_at[label] = here
+        return f"{self._names}#{label}"
+
+    def _describe_caller(self, checking: FrameType | None) -> str:
+        caller = checking.f_back if checking else None
+        if caller is None:
+            return "an unknown line"
+        return f"{shown_path(Path(caller.f_code.co_filename), self._item.config)}:{caller.f_lineno}"
+
+    def _check(
+        self,
+        key: str,
+        context: object,
+        *,
+        ignore: Iterable[str] = (),
+        redact: Redactions = (),
+        split: Callable[..., Iterable[Layer]] | None = None,
+    ) -> None:
+        __tracebackhide__ = True
+        path = snapshot_path(self._item.path)
+        stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
+        try:
+            current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
+            verdict = check_snapshot(stored, current)
+        except (TypeError, ValueError) as error:
+            message = f"ctx_snapshot.check: {error}"
+            raise CtxfpError(message) from error
+        record = self._record(verdict, path)
+        add_record(self._item, record)
+        if record["state"] == "missing":
+            self._fail_missing(verdict, path)
+        if record["state"] == "changed":
+            self._fail_changed(verdict, path)
+
+    def _record(self, verdict: SnapshotVerdict, path: Path) -> SnapshotRecord:
+        record: SnapshotRecord = {
+            "kind": "snapshot",
+            "key": json.dumps(verdict.current.key),
+            "file": str(path),
+            "state": verdict.state.value,
+        }
+        if self._is_to_write(verdict):
+            self._add_write(record, verdict)
+        return record
+
+    def _is_to_write(self, verdict: SnapshotVerdict) -> bool:
+        if verdict.state is SnapshotState.MISSING:
+            return self._settings.snapshot_create
+        return self._settings.snapshot_update
+
+    def _add_write(self, record: SnapshotRecord, verdict: SnapshotVerdict) -> None:
+        """Add what to store, unless it is stored already."""
+        entry = verdict.entry()
+        text_file = self._text_file(verdict.current.key)
+        if entry == verdict.stored and (text_file is None or text_file.exists()):
+            return
+        record["state"] = "written"
+        record["entry"] = json.dumps([entry.key, entry.sha256, entry.bytes, entry.layers])
+        if text_file is not None:
+            record["text_file"] = str(text_file)
+            record["text"] = base64.b64encode(verdict.current.text(entry)).decode("ascii")
+
+    def _text_file(self, key: str) -> Path | None:
+        return text_file_of(self._item.path, key, self._settings)
+
+    def _fail_missing(self, verdict: SnapshotVerdict, path: Path) -> None:
+        __tracebackhide__ = True
+        command = command_for(self._item, "--ctx-snapshot-create")
+        raise SnapshotMissing(
+            describe_missing(verdict, path=shown_path(path, self._item.config), command=command)
+        )
+
+    def _fail_changed(self, verdict: SnapshotVerdict, path: Path) -> None:
+        __tracebackhide__ = True
+        text_file = self._text_file(verdict.current.key)
+        texts = None if text_file is None else _stored_texts(verdict, text_file)
+        shown = "(ini ctx_snapshot_text = none)"
+        if text_file is not None:
+            shown = shown_path(text_file, self._item.config)
+        add_section(
+            self._item, f"context diff: {verdict.current.key}", describe_diffs(texts, text_file=shown)
+        )
+        text = describe_mismatch(
+            verdict,
+            path=shown_path(path, self._item.config),
+            command=command_for(self._item, "--ctx-snapshot-update"),
+            texts=texts or (),
+        )
+        raise SnapshotMismatch(text)
+
+
+def text_file_of(module: Path, key: str, settings: Settings) -> Path | None:
+    """Return where the text of a snapshot is kept, or None where none is."""
+    if settings.snapshot_text == "none":
+        return None
+    if settings.snapshot_text == "commit":
+        return text_path(text_folder(module), key)
+    below = module.relative_to(settings.rootdir) if module.is_relative_to(settings.rootdir) else module.name
+    return text_path(settings.rootdir / ".ctxfp" / "layers" / below, key)
+
+
+def _stored_texts(verdict: SnapshotVerdict, text_file: Path):  # type: ignore[no-untyped-def]
+    try:
+        return changed_texts(verdict, text_file.read_bytes())
+    except OSError:
+        return None
