@@ -7,6 +7,7 @@ import re
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
 _UNPRINTABLE_BUT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
+_UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
@@ -29,6 +30,12 @@ def escape_lines(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""Return a text that UTF-8 can hold: lone surrogates stand as ``\uNNNN``."""
     return _SURROGATE.sub(_escape, text)
+
+
+def shorten_time(recorded_at: str) -> str:
+    """Return a time as people read it: ``2026-11-30T19:21:54.123+00:00`` is ``2026-11-30 19:21:54 UTC``."""
+    match = _UTC_TIME.fullmatch(recorded_at)
+    return f"{match[1]} {match[2]} UTC" if match else escape_line(recorded_at, limit=40)
 
 
 def _escape(match: re.Match[str]) -> str:

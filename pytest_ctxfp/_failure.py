@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line, escape_lines
+from pytest_ctxfp._display import escape_line, escape_lines, shorten_time
 from pytest_ctxfp._model import ResultKind, Table
 from pytest_ctxfp._table_text import render_table
 
@@ -36,7 +36,7 @@ def describe_failure(outcome: Outcome) -> str:
         actual     n
                    --
                    98
-        answer     stored, recorded 2026-11-30T18:22:04+00:00 under model opus; no call was made
+        answer     stored, recorded 2026-11-30 18:22:04 UTC under model opus; no call was made
         ask again  pytest 'golden.yaml::total_orders' --ctx-refresh
     """
     case = outcome.case
@@ -97,7 +97,7 @@ def _describe_origin(outcome: Outcome) -> str:
     trace = outcome.trace
     if not outcome.hit:
         return escape_line(f"asked in this run under model {trace.model}")
-    recorded = trace.recorded_at or "at an unknown time"
+    recorded = shorten_time(trace.recorded_at) if trace.recorded_at else "at an unknown time"
     served = f" (served by {trace.served_model})" if trace.served_model else ""
     origin = f"stored, recorded {recorded} under model {trace.model}{served}; no call was made"
     if not outcome.rescored:

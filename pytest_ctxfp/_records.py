@@ -38,6 +38,7 @@ class CaseRecord(TypedDict, total=False):
     corrupt: str
     unstored: str
     xfailed: bool
+    notes: list[str]
 
 
 class SnapshotRecord(TypedDict, total=False):

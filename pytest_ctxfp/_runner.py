@@ -62,6 +62,7 @@ class Outcome:
 
     def check(self) -> None:
         """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
+        __tracebackhide__ = True
         if not self.comparison.passed:
             raise CaseMismatch(describe_failure(self))
 
@@ -257,7 +258,7 @@ class Runner:
                 tool_calls=to_json_value(result.tool_calls),
                 raw=answer.raw,
                 status=answer.status,
-                recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
+                recorded_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
                 recorded_by=self._recorded_by,
                 served_model=result.served_model,
                 expectation_sha=expectation_sha(prepared.case),

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
     from pytest_ctxfp._records import CaseRecord, SnapshotRecord
     from pytest_ctxfp._suite import Identity
@@ -24,9 +24,7 @@ _MAX_ROWS = 20
 _MAX_NAME = 60
 
 
-def render_summary(
-    facts: RunFacts, settings: Settings, identity: Identity, notes: Sequence[str] = ()
-) -> list[str]:
+def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> list[str]:
     """Return the lines of the summary.
 
     Example::
@@ -34,7 +32,7 @@ def render_summary(
         cache      auto, .ctxfp/traces
         identity   agent 3f9c1a2b4d5e (4 files), model offline-1
         cases      25: 24 passed, 1 failed
-        answers    23 hit (1 re-scored), 2 miss; oldest hit 2026-11-29T18:22:04+00:00
+        answers    23 hit (1 re-scored), 2 miss; oldest hit 2026-11-29 18:22:04 UTC
         missed     1 context: Business Rules
                    1 new case
         re-scored  total_orders: passed -> failed
@@ -52,7 +50,7 @@ def render_summary(
         ("re-scored", _list_rescored(cases)),
         ("cost", [_sum_costs(list(facts.calls()), cases)]),
         ("accuracy", _measure_accuracy(cases)),
-        ("warning", [*_list_problems(cases), *map(escape_line, notes)]),
+        ("warning", _list_problems(cases)),
     ]
     return [line for label, lines in blocks for line in _block(label, lines)]
 
@@ -131,7 +129,7 @@ def _count_answers(cases: list[CaseRecord]) -> str:
     dates = [
         record["recorded_at"] for record in cases if record["state"] == "hit" and "recorded_at" in record
     ]
-    return ", ".join(parts) + (f"; oldest hit {escape_line(min(dates))}" if dates else "")
+    return ", ".join(parts) + (f"; oldest hit {shorten_time(min(dates))}" if dates else "")
 
 
 def _count_reasons(cases: list[CaseRecord]) -> list[str]:
@@ -199,7 +197,8 @@ def _list_problems(cases: list[CaseRecord]) -> list[str]:
     if unstored:
         reason = escape_line(unstored[0]["unstored"])
         lines.append(f"{_plural(len(unstored), 'answer')} could not be stored: {reason}")
-    return lines
+    notes = dict.fromkeys(note for record in cases for note in record.get("notes", []))
+    return [*lines, *map(escape_line, notes)]
 
 
 def _capped(lines: list[str]) -> list[str]:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
@@ -26,6 +28,7 @@ if TYPE_CHECKING:
     Settle = Callable[[object, float | None], Awaitable[object]]
 
 T = TypeVar("T")
+ASSEMBLER_SEEN = pytest.StashKey[bool]()
 READS_CASE = pytest.StashKey[bool]()
 
 
@@ -64,8 +67,28 @@ class CaseTracer:
         except CtxfpError as error:
             add_record(self._request.node, unscored_record(case, "error", first_line(error)))
             raise
-        add_record(self._request.node, outcome_record(outcome))
+        record = outcome_record(outcome)
+        add_record(self._request.node, record)
+        note = self._note_on_assembler()
+        if note is not None:
+            record["notes"] = [note]
         return outcome
+
+    def _note_on_assembler(self) -> str | None:
+        """Warn, once a process, of an assembler whose own file is one of the agent's."""
+        config = self._request.config
+        agent = self._runner.identity.agent
+        if agent is None or ASSEMBLER_SEEN in config.stash:
+            return None
+        config.stash[ASSEMBLER_SEEN] = True
+        file = _source_file(self._fixture("ctx_assembler"))
+        names = [name for name, _ in agent.entries if file == config.rootpath / name]
+        if not names:
+            return None
+        return (
+            f"{names[0]} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question"
+            f" again, though the contexts stay the same; exclude it with '!{names[0]}'"
+        )
 
     def _refuse(self, case: GoldenCase, miss: CacheMiss) -> NoReturn:
         add_record(self._request.node, unscored_record(case, "refused", first_line(miss)))
@@ -90,21 +113,11 @@ class CaseTracer:
         try:
             value = self._request.getfixturevalue(name)
         except pytest.fail.Exception as error:
-            if "has no parameter defined" not in str(error):
-                raise
-            message = (
-                f"fixture {name} has params, which a golden case can't choose from: override it without"
-                f" params, or write a test with @pytest.mark.ctx_golden that asks for {name} and ctx_trace"
-            )
-            raise CtxfpError(message) from None
+            raise _explain_unresolved(name, str(error)) or error from None
         if inspect.iscoroutine(value) or inspect.isasyncgen(value):
             if inspect.iscoroutine(value):
                 value.close()
-            message = (
-                f"fixture {name} is async, and pytest alone can't run it here: make it a plain fixture"
-                f" (what it returns may be async)"
-            )
-            raise CtxfpError(message)
+            raise _refuse_async(name)
         return value
 
     async def _settle_in_session_loop(self, value: object, seconds: float | None) -> object:
@@ -112,6 +125,25 @@ class CaseTracer:
             return value
         run: Callable[[Awaitable[object]], object] = self._request.getfixturevalue("ctx_await")
         return run(value if seconds is None else within(value, seconds))
+
+
+def _explain_unresolved(name: str, reason: str) -> CtxfpError | None:
+    """Return our words for what pytest can't resolve outside of a parametrised or an async test."""
+    if "requested an async fixture" in reason:
+        return _refuse_async(name)
+    if "has no parameter defined" not in reason:
+        return None
+    return CtxfpError(
+        f"fixture {name} has params, which a golden case can't choose from: override it without"
+        f" params, or write a test with @pytest.mark.ctx_golden that asks for {name} and ctx_trace"
+    )
+
+
+def _refuse_async(name: str) -> CtxfpError:
+    return CtxfpError(
+        f"fixture {name} is async, and pytest alone can't run it here: make it a plain fixture"
+        " (what it returns may be async)"
+    )
 
 
 class PendingOutcome:
@@ -152,6 +184,16 @@ def _probe_for(parent: pytest.Collector) -> Callable[..., None]:
     if isinstance(parent, pytest.Class):
         return lambda self, ctx_agent: None  # noqa: ARG005 - only the names matter
     return lambda ctx_agent: None  # noqa: ARG005 - only the name matters
+
+
+def _source_file(function: object) -> Path | None:
+    while isinstance(function, functools.partial):
+        function = function.func
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))  # type: ignore[arg-type]
+    except TypeError:
+        return None
+    return None if file is None else Path(file)
 
 
 def _is_loop_running() -> bool:

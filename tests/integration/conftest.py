@@ -96,7 +96,9 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in the project."""
-        return self.pytester.runpytest_inprocess("--import-mode=importlib", *args)
+        return self.pytester.runpytest_inprocess(
+            "--import-mode=importlib", "-p", "no:hypothesispytest", *args
+        )
 
     def calls(self) -> list[str]:
         """Return the questions the stub agent was asked since the last time, sorted."""

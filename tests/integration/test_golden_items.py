@@ -154,7 +154,7 @@ def test_failure_says_all_there_is_to_know(project: Project, table: Callable[[ob
     result = project.run("--ctx-cache")
     result.stdout.fnmatch_lines(
         [
-            "answer * stored, recorded 20??-??-??T* under model stub-1; no call was made",
+            "answer * stored, recorded 20??-??-?? ??:??:?? UTC under model stub-1; no call was made",
             "ask again * pytest golden.yaml::orders --ctx-refresh",
         ]
     )

@@ -1,0 +1,51 @@
+"""Uses of the public names that must type-check; nothing here is run."""
+
+from __future__ import annotations
+
+import pytest_ctxfp
+from pytest_ctxfp import (
+    AgentResult,
+    CacheMode,
+    CaseKey,
+    ContextDiff,
+    ContextFingerprint,
+    GoldenSet,
+    Trace,
+    TraceStore,
+    compare_tables,
+    diff_fingerprints,
+    extract_result,
+    fingerprint_context,
+    git_blob_sha,
+    load_golden,
+    markdown_layers,
+    rescore,
+    tree_sha,
+    wilson_interval,
+)
+
+before: ContextFingerprint = fingerprint_context("## A\nx\n")
+after: ContextFingerprint = fingerprint_context({"A": "y"}, split=None)
+diff: ContextDiff = diff_fingerprints(before, after)
+summary: str = diff.summary()
+names: list[str] = [layer.key for layer in markdown_layers("## A\nx\n")]
+
+golden: GoldenSet = load_golden("golden.yaml")
+key = CaseKey(
+    case_id="a", question="q", agent_sha="-", model="m", context_sha=git_blob_sha(b"x"), params={"a": [1]}
+)
+store = TraceStore(".ctxfp/traces", CacheMode.REPLAY)
+trace: Trace | None = store.load(key)
+if trace is not None:
+    comparison = rescore(trace, golden.cases[0])
+    reason: str = "" if comparison is None else comparison.reason
+
+value = extract_result('{"rows": [[1]]}', kind="table")
+verdict: bool = compare_tables(
+    {"columns": ["n"], "rows": [[1]]}, {"rows": [[1]]}, match="scalar", tolerance={"numeric": 0.01}
+).passed
+low, high = wilson_interval(9, 10)
+share: float = high - low
+sha: str = tree_sha(".", suffixes=(".md",))
+result = AgentResult({"rows": [[1]]}, cost=0.1)
+version: str = pytest_ctxfp.__version__
