@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._bipartite import Take
 
 _LEAF_SIZE = 8
-_SAMPLE_SIZE = 32
+_SAMPLE_SIZE = 16
 _WORK_PER_ROW = 60  # beyond, listing costs more than the tree
 
 
@@ -91,11 +91,17 @@ def _list_candidates(boxes: Boxes, n_boxes: int, n_points: int) -> list[list[int
 
 
 def _list_leaf(boxes: Boxes, inside: Sequence[int], points: Sequence[int], lists: list[list[int]]) -> None:
-    first_low, first_high, first_place = boxes.lows[0], boxes.highs[0], boxes.places[0]
+    first_place = boxes.places[0]
+    heights = [(first_place[point], point) for point in points]
+    rest = list(zip(boxes.lows, boxes.highs, boxes.places, strict=True))[1:]
     for box in inside:
-        low, high = first_low[box], first_high[box]
-        found = [point for point in points if low <= first_place[point] <= high and boxes.holds(box, point)]
-        lists[box] += found
+        low, high = boxes.lows[0][box], boxes.highs[0][box]
+        found = [point for height, point in heights if low <= height <= high]
+        for lows, highs, place in rest if found else ():
+            low, high = lows[box], highs[box]
+            found = [point for point in found if low <= place[point] <= high]
+        if found:
+            lists[box] += found
 
 
 def _halve(boxes: Boxes, inside: Sequence[int], points: Sequence[int]) -> list[tuple[list[int], list[int]]]:

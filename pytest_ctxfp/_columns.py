@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from itertools import chain
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._bipartite import NONE, ListedCandidates, complete_matching
@@ -47,6 +48,7 @@ class ColumnComparer:
         self._expected = [Side(cells, self.reader) for cells in expected.columns()]
         self._actual = [Side(cells, self.reader) for cells in actual.columns()]
         self._paired: dict[Pair, PairedColumn] = {}
+        self._leftovers: tuple[Sequence[Pair], Leftovers] | None = None  # of the last pairs: they may be many
 
     def fits(self, pairs: Sequence[Pair]) -> bool:
         """Whether the rows match, seen through these pairs of an expected column and one of the answer."""
@@ -62,11 +64,16 @@ class ColumnComparer:
             return True
         if all(self._pair(pair).is_exact for pair in pairs):
             return False
-        return next(self.find_unmatched(pairs), None) is None
+        return not any(self.find_leftovers(pairs))
 
-    def find_unmatched(self, pairs: Sequence[Pair]) -> Iterator[Leftovers]:
-        """Yield the rows that a maximum matching leaves over, whatever their order."""
-        return find_unmatched([self._pair(pair) for pair in pairs], *self._n_rows)
+    def find_leftovers(self, pairs: Sequence[Pair]) -> Leftovers:
+        """Return the rows, missing and extra, that a maximum matching leaves over, whatever their order."""
+        if self._leftovers is None or self._leftovers[0] != pairs:
+            columns = [self._pair(pair) for pair in pairs]
+            groups = list(find_unmatched(columns, *self._n_rows))
+            missing = sorted(chain.from_iterable(some for some, _ in groups))
+            self._leftovers = pairs, (missing, sorted(chain.from_iterable(others for _, others in groups)))
+        return self._leftovers[1]
 
     def cells_match(self, row: int, actual_row: int, pair: Pair) -> bool:
         """Whether one expected cell matches one cell of the answer."""

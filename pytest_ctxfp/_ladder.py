@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from decimal import Decimal
 from operator import le, lt
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING, cast
 
 from pytest_ctxfp._cells import decimal_of_key, is_key_in_reach, is_number
 
@@ -20,74 +20,75 @@ if TYPE_CHECKING:
     from pytest_ctxfp._cells import Key, NumberKey
     from pytest_ctxfp._tolerance import Tolerance
 
-# An expected cell: the key of a number, or a label's key in a tuple of its own.
-Token = Union["Key", "tuple[Key]"]
-
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """First and last rank of what each expected cell accepts; cells that accept nothing are left out."""
+    """First and last rank that each of some expected cells accepts; the last is below the first for none."""
 
-    lows: dict[Token, int]
-    highs: dict[Token, int]
+    lows: list[int]
+    highs: list[int]
 
-    def add(self, token: Token, low: int, high: int) -> None:
-        """Add a span, which must not be empty."""
-        self.lows[token] = low
-        self.highs[token] = high
+    def covered(self, n_ranks: int) -> list[bool]:
+        """Return which ranks some cell accepts."""
+        depth, changes = 0, [0] * (n_ranks + 1)
+        for low, high in zip(self.lows, self.highs, strict=True):
+            if low <= high:
+                changes[low] += 1
+                changes[high + 1] -= 1
+        covered = []
+        for change in changes[:n_ranks]:
+            depth += change
+            covered.append(depth > 0)
+        return covered
 
 
 class Ladder:
-    """The distinct numbers of the answer's column by rank; those out of reach stand above all others.
+    """The distinct keys of the answer's column: its numbers by rank, then all others.
+
+    Numbers out of reach stand above all others. A label such as ``007`` has a place of its own, and its
+    number is on the ladder too.
 
     Args:
         keys: the distinct keys of the column.
         odd_values: the numbers behind labels such as ``007``.
     """
 
-    def __init__(self, keys: Iterable[Key], odd_values: Mapping[str, NumberKey]) -> None:
-        self.odd_values = odd_values
-        values = {odd_values.get(key, key) if isinstance(key, str) else key for key in keys}
-        near, far = _split_by_reach(filter(is_number, values))
+    def __init__(self, keys: AbstractSet[Key], odd_values: Mapping[str, NumberKey]) -> None:
+        self._odd_values = odd_values
+        near, far = split_by_reach(_find_numbers(keys, odd_values))
         self._near = _decimals(near)
-        self._ranks: dict[Key, int] = {value: rank for rank, value in enumerate(near + far)}
-
-    def __len__(self) -> int:
-        return len(self._ranks)
+        self.n_ranks = len(near) + len(far)
+        self.index: dict[Key, int] = {value: rank for rank, value in enumerate(near + far)}
+        for key in keys:
+            if key is None or isinstance(key, str):
+                self.index[key] = len(self.index)
 
     def rank_of(self, key: Key) -> int | None:
         """Return the rank of a number, or of the number behind an odd label; None for anything else."""
-        return self._ranks.get(self.odd_values.get(key, key) if isinstance(key, str) else key)
+        value = self._odd_values.get(key) if isinstance(key, str) else key
+        return None if value is None else self.index.get(value)
 
-    def find_places(self, keys: AbstractSet[Key], is_covered: Sequence[bool]) -> dict[Key, int]:
-        """Return the ranks of those keys of the answer that some expected number accepts."""
-        places = {key: rank for key, rank in self._ranks.items() if is_covered[rank] and key in keys}
-        for label in self.odd_values.keys() & keys:
-            rank = self.rank_of(label)
-            if rank is not None and is_covered[rank]:
-                places[label] = rank
-        return places
-
-    def find_spans(self, numbers: Iterable[NumberKey], tolerance: Tolerance) -> Spans:
-        """Return the ranks that each expected number accepts."""
-        near, far = _split_by_reach(numbers)
+    def find_spans(self, near: Sequence[NumberKey], far: Sequence[NumberKey], tolerance: Tolerance) -> Spans:
+        """Return the ranks that expected numbers accept: those in reach within the tolerance."""
         if tolerance.is_exact:
-            near, far = [], near + far
+            near, far = [], [*near, *far]
         lows, highs = tolerance.bounds(_decimals(near))
-        n_below = _count_below(self._near, lows, lt)
-        n_reached = _count_below(self._near, highs, le)
-        spans = Spans(
-            {number: low for number, low, end in zip(near, n_below, n_reached, strict=True) if low < end},
-            {number: end - 1 for number, low, end in zip(near, n_below, n_reached, strict=True) if low < end},
+        ranks = [self.index.get(number) for number in far]
+        return Spans(
+            _count_below(self._near, lows, lt) + [1 if rank is None else rank for rank in ranks],
+            [n - 1 for n in _count_below(self._near, highs, le)]
+            + [0 if rank is None else rank for rank in ranks],
         )
-        for number in far:
-            rank = self._ranks.get(number)
-            if rank is not None:
-                spans.add(number, rank, rank)
-        return spans
 
 
-def _split_by_reach(numbers: Iterable[NumberKey]) -> tuple[list[NumberKey], list[NumberKey]]:
+def _find_numbers(keys: AbstractSet[Key], odd_values: Mapping[str, NumberKey]) -> AbstractSet[NumberKey]:
+    if are_short(keys):
+        return cast("AbstractSet[NumberKey]", keys)
+    values = {odd_values.get(key) if isinstance(key, str) else key for key in keys}
+    return set(filter(is_number, values))
+
+
+def split_by_reach(numbers: Iterable[NumberKey]) -> tuple[list[NumberKey], list[NumberKey]]:
     """Return the numbers that tolerances apply to, in order, and the others."""
     near = list(numbers)
     if are_short(near):
@@ -110,10 +111,10 @@ def _count_below(
 ) -> list[int]:
     """Return how many of these sorted values are below each bound; bounds almost in order cost least."""
     counts = [0] * len(bounds)
-    n = 0
+    n, n_values = 0, len(values)
     for number in sorted(range(len(bounds)), key=bounds.__getitem__):
         bound = bounds[number]
-        while n < len(values) and is_below(values[n], bound):
+        while n < n_values and is_below(values[n], bound):
             n += 1
         counts[number] = n
     return counts

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _MAX_ROW_CELLS = 6
 _MAX_NEIGHBOURS = 200
 _MAX_SWAP_WORK = 2_000_000  # cells looked at in search of two swapped columns
+_MAX_SWAP_COLUMNS = 40
 _NOISE_DIGITS = 9  # a difference that many digits smaller than the number is rounding
 _SHORT = Context(prec=6)
 _LABEL_HINT = "a text in expected is a label"
@@ -106,7 +107,9 @@ class RowExplainer:
     def explain(self, *, is_ordered: bool) -> str:
         """Return why the rows don't match."""
         if len(self.expected.rows) != len(self.actual.rows):
-            return explain_leftovers(self.expected.rows, self.actual.rows, *self._find_leftovers())
+            return explain_leftovers(
+                self.expected.rows, self.actual.rows, *self.comparer.find_leftovers(self.pairs)
+            )
         return self._explain_sequence() if is_ordered else self._explain_set()
 
     def _explain_set(self) -> str:
@@ -114,7 +117,7 @@ class RowExplainer:
 
         Example: ``row 2, column 'usd': expected 10.5, actual 11.2 (off by 0.7); 1 more row differs``.
         """
-        missing, extra = self._find_leftovers()
+        missing, extra = self.comparer.find_leftovers(self.pairs)
         row, others = missing[0], extra[:_MAX_NEIGHBOURS]
         nearest = max(others, key=lambda other: self._likeness(row, other))
         more = f"; {count(len(missing) - 1, 'more row differs', 'more rows differ')}" if missing[1:] else ""
@@ -135,7 +138,7 @@ class RowExplainer:
     def explain_swap(self) -> str | None:
         """Return which two columns would have to be swapped, if that is all there is to it."""
         n_cells = len(self.expected.rows) * len(self.pairs)
-        if n_cells * len(self.pairs) > _MAX_SWAP_WORK:
+        if n_cells * len(self.pairs) > _MAX_SWAP_WORK or len(self.pairs) > _MAX_SWAP_COLUMNS:
             return None
         for (one, first), (two, second) in combinations(self.pairs, 2):
             crossed = [(one, second), (two, first)]
@@ -144,14 +147,6 @@ class RowExplainer:
                 if self.comparer.fits([*others, *crossed]):
                     return f"{self.expected.label(one)} and {self.expected.label(two)} are swapped"
         return None
-
-    def _find_leftovers(self) -> tuple[list[int], list[int]]:
-        missing: list[int] = []
-        extra: list[int] = []
-        for some, others in self.comparer.find_unmatched(self.pairs):
-            missing += some
-            extra += others
-        return sorted(missing), sorted(extra)
 
     def _find_wrong(self, row: int, other: int) -> list[Pair]:
         return [pair for pair in self.pairs if not self.comparer.cells_match(row, other, pair)]

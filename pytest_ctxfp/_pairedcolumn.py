@@ -4,20 +4,23 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass
-from itertools import accumulate, repeat
-from typing import TYPE_CHECKING, TypeGuard, cast
+from itertools import accumulate
+from typing import TYPE_CHECKING, TypeGuard, Union, cast
 
 from pytest_ctxfp._cells import is_number
-from pytest_ctxfp._ladder import Ladder, Spans, are_short
+from pytest_ctxfp._ladder import Ladder, Spans, are_short, split_by_reach
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from pytest_ctxfp._cells import Key, KeyReader, NumberKey
-    from pytest_ctxfp._ladder import Token
     from pytest_ctxfp._tolerance import Tolerance
 
+# An expected cell: the key of a number, or a label's key in a tuple of its own.
+Token = Union["Key", "tuple[Key]"]
+
 NO_PARTNER = -1
+NO_RANK = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,29 +91,51 @@ def pair_column(
     """
     keys = set(actual.keys)
     if not tolerance.is_exact or not odd_values.keys().isdisjoint(keys):
-        tokens = _tokenize(expected)
-        distinct = set(tokens)
-        numbers = _select_numbers(distinct)
-        if numbers:
+        cells = _ExpectedCells(expected)
+        if cells.n_numbers:
             ladder = Ladder(keys, odd_values)
-            spans = ladder.find_spans(numbers, tolerance)
-            return _Pairing(ladder, distinct, keys, spans).pair(tokens, actual.keys)
+            return _Pairing(cells, ladder, cells.find_spans(ladder, tolerance), odd_values).pair(actual.keys)
     return PairedColumn(expected=expected.keys, actual=actual.keys, is_exact=True)
+
+
+class _ExpectedCells:
+    """The distinct cells of an expected column: its numbers, then its labels, and where each row's cell is.
+
+    A text that is a plain number is a label too, and not the number that has the same key.
+    """
+
+    def __init__(self, side: Side) -> None:
+        tokens = _tokenize(side)
+        distinct = set(tokens)
+        self._near, self._far = split_by_reach(_select_numbers(distinct))
+        self.n_numbers = len(self._near) + len(self._far)
+        index: dict[Token, int] = {token: place for place, token in enumerate(self._near + self._far)}
+        rest = distinct - index.keys() if len(index) < len(distinct) else set()
+        self.labels = [token[0] if _is_label(token) else cast("Key", token) for token in rest]
+        index.update((token, place) for place, token in enumerate(rest, start=self.n_numbers))
+        self.places = list(map(index.__getitem__, tokens))
+
+    def find_spans(self, ladder: Ladder, tolerance: Tolerance) -> Spans:
+        """Return what each number accepts; labels accept nothing so far."""
+        spans = ladder.find_spans(self._near, self._far, tolerance)
+        n_labels = len(self.labels)
+        return Spans(spans.lows + [1] * n_labels, spans.highs + [0] * n_labels)
+
+
+def _tokenize(side: Side) -> Sequence[Token]:
+    if str not in set(map(type, side.cells)):
+        return side.keys
+    return [(key,) if isinstance(cell, str) else key for cell, key in zip(side.cells, side.keys, strict=True)]
+
+
+def _is_label(token: Token) -> TypeGuard[tuple[Key]]:
+    return isinstance(token, tuple) and len(token) == 1
 
 
 def _select_numbers(tokens: set[Token]) -> Collection[NumberKey]:
     if are_short(tokens):
         return cast("set[NumberKey]", tokens)
     return [token for token in tokens if is_number(token) and not _is_label(token)]
-
-
-def _tokenize(expected: Side) -> Sequence[Token]:
-    if str not in set(map(type, expected.cells)):
-        return expected.keys
-    return [
-        (key,) if isinstance(cell, str) else key
-        for cell, key in zip(expected.cells, expected.keys, strict=True)
-    ]
 
 
 class _Pairing:
@@ -122,77 +147,71 @@ class _Pairing:
     is a number as such, each contested label has a class of its own, an expected number accepts them all.
     """
 
-    def __init__(self, ladder: Ladder, tokens: set[Token], keys: set[Key], spans: Spans) -> None:
-        self._tokens = tokens
+    def __init__(
+        self, cells: _ExpectedCells, ladder: Ladder, spans: Spans, odd_values: Mapping[str, NumberKey]
+    ) -> None:
+        self._cells = cells
+        self._ladder = ladder
         self._spans = spans
-        is_covered = _find_covered(spans, len(ladder))
-        self._places = ladder.find_places(keys, is_covered)
-        odd_values = ladder.odd_values
-        contested = [
-            label
-            for label in odd_values.keys() & self._places.keys()
-            if (label,) in tokens or (odd_values[label],) in tokens
-        ]
+        covered = spans.covered(ladder.n_ranks)
+        self._ranks = [rank if is_covered else NO_RANK for rank, is_covered in enumerate(covered)]
+        self._ranks += [NO_RANK] * (len(ladder.index) - ladder.n_ranks)
+        labels = set(cells.labels)
+        contested = []
+        for label in odd_values.keys() & ladder.index.keys():
+            rank = ladder.rank_of(label)
+            if rank is not None and covered[rank]:
+                self._ranks[ladder.index[label]] = rank
+                if label in labels or odd_values[label] in labels:
+                    contested.append(label)
         self._classes: dict[Key, int] = {label: number for number, label in enumerate(contested, start=1)}
-        self._class_spans = Spans({}, {})
-        if contested:
-            self._class_spans = Spans(
-                dict.fromkeys(spans.lows, 0), dict.fromkeys(spans.highs, len(contested))
-            )
-        self._add_labels(ladder, is_covered)
-        self._clusters = _Clusters(spans, len(ladder))
-        self._clusters.loosen(self._places[label] for label in contested)
-        n_clusters = len(self._clusters.is_loose)
-        others = keys - self._places.keys()
-        self._codes: dict[Key, int] = {key: code for code, key in enumerate(others, start=n_clusters)}
+        self._class_spans = Spans([0] * len(spans.lows), [len(contested)] * len(spans.highs))
+        self._let_labels_compete(covered)
+        self._clusters = _Clusters(spans, ladder.n_ranks)
+        self._clusters.loosen(self._ranks[ladder.index[label]] for label in contested)
 
-    def _add_labels(self, ladder: Ladder, is_covered: Sequence[bool]) -> None:
-        """Give spans to expected labels that compete with expected numbers for a cell."""
-        for token in self._tokens:
-            if _is_label(token):
-                (key,) = token
-                rank = ladder.rank_of(key)
-                if rank is not None and is_covered[rank] and (is_number(key) or key in self._classes):
-                    self._spans.add(token, rank, rank)
-                    self._class_spans.add(token, self._classes.get(key, 0), self._classes.get(key, 0))
+    def _let_labels_compete(self, covered: Sequence[bool]) -> None:
+        """Give spans to expected labels that want a cell which an expected number accepts too."""
+        for place, key in enumerate(self._cells.labels, start=self._cells.n_numbers):
+            rank = self._ladder.rank_of(key)
+            if rank is not None and covered[rank] and (is_number(key) or key in self._classes):
+                self._spans.lows[place] = self._spans.highs[place] = rank
+                own_class = self._classes.get(key, 0)
+                self._class_spans.lows[place] = self._class_spans.highs[place] = own_class
 
-    def pair(self, tokens: Sequence[Token], keys: Sequence[Key]) -> PairedColumn:
+    def pair(self, keys: Sequence[Key]) -> PairedColumn:
         """Return the columns by their entries."""
-        of_rank = self._clusters.of_rank
-        codes = {token: of_rank[low] for token, low in self._spans.lows.items()}
-        codes.update((token, self._code_rest(token)) for token in self._tokens - codes.keys())
-        answer_codes = {key: of_rank[rank] for key, rank in self._places.items()}
-        answer_codes |= self._codes
+        rows, other_rows = self._cells.places, list(map(self._ladder.index.__getitem__, keys))
         dimensions = []
         if any(self._clusters.is_loose):
-            dimensions.append(_dimension(tokens, keys, self._spans, self._places))
+            dimensions.append(_dimension(self._spans, rows, self._ranks, other_rows))
         if self._classes:
-            dimensions.append(_dimension(tokens, keys, self._class_spans, self._classes))
+            classes = [self._classes.get(key, 0) for key in self._ladder.index]
+            dimensions.append(_dimension(self._class_spans, rows, classes, other_rows))
         return PairedColumn(
-            expected=list(map(codes.__getitem__, tokens)),
-            actual=list(map(answer_codes.__getitem__, keys)),
+            expected=list(map(self._code_expected().__getitem__, rows)),
+            actual=list(map(self._code_actual().__getitem__, other_rows)),
             dimensions=tuple(dimensions),
             loose=self._clusters.is_loose,
         )
 
-    def _code_rest(self, token: Token) -> int:
-        key = token[0] if _is_label(token) else cast("Key", token)
-        if is_number(token) and not _is_label(token):
-            return NO_PARTNER
-        return self._codes.get(key, NO_PARTNER)
+    def _code_expected(self) -> list[int]:
+        of_rank, n_numbers = self._clusters.of_rank, self._cells.n_numbers
+        codes = [
+            of_rank[low] if low <= high else NO_PARTNER
+            for low, high in zip(self._spans.lows, self._spans.highs, strict=True)
+        ]
+        n_clusters, index = len(self._clusters.is_loose), self._ladder.index
+        for place, key in enumerate(self._cells.labels, start=n_numbers):
+            if codes[place] == NO_PARTNER and key in index:
+                codes[place] = n_clusters + index[key]
+        return codes
 
-
-def _is_label(token: Token) -> TypeGuard[tuple[Key]]:
-    return isinstance(token, tuple) and len(token) == 1
-
-
-def _find_covered(spans: Spans, n_ranks: int) -> list[bool]:
-    changes = [0] * (n_ranks + 1)
-    for low in spans.lows.values():
-        changes[low] += 1
-    for high in spans.highs.values():
-        changes[high + 1] -= 1
-    return [depth > 0 for depth in accumulate(changes)]
+    def _code_actual(self) -> list[int]:
+        of_rank, n_clusters = self._clusters.of_rank, len(self._clusters.is_loose)
+        return [
+            n_clusters + place if rank == NO_RANK else of_rank[rank] for place, rank in enumerate(self._ranks)
+        ]
 
 
 class _Clusters:
@@ -200,19 +219,20 @@ class _Clusters:
 
     def __init__(self, spans: Spans, n_ranks: int) -> None:
         changes = [0] * (n_ranks + 1)
-        for low in spans.lows.values():
-            changes[low] += 1
-        for high in spans.highs.values():
-            changes[high] -= 1
+        for low, high in zip(spans.lows, spans.highs, strict=True):
+            if low < high:
+                changes[low] += 1
+                changes[high] -= 1
         is_new = [True, *(depth == 0 for depth in accumulate(changes))]  # not tied to the rank before
         self.of_rank = [number - 1 for number in accumulate(is_new[:n_ranks])]
         firsts = [rank for rank in range(n_ranks) if is_new[rank]]
         lasts = [rank for rank in range(n_ranks) if is_new[rank + 1]]
         self.is_loose = [False] * len(firsts)
-        for token, low in spans.lows.items():
-            cluster = self.of_rank[low]
-            if low != firsts[cluster] or spans.highs[token] != lasts[cluster]:
-                self.is_loose[cluster] = True
+        for low, high in zip(spans.lows, spans.highs, strict=True):
+            if low <= high:
+                cluster = self.of_rank[low]
+                if low != firsts[cluster] or high != lasts[cluster]:
+                    self.is_loose[cluster] = True
 
     def loosen(self, ranks: Iterable[int]) -> None:
         """Make the clusters of these ranks loose."""
@@ -221,10 +241,10 @@ class _Clusters:
 
 
 def _dimension(
-    tokens: Iterable[Token], keys: Iterable[Key], spans: Spans, places: Mapping[Key, int]
+    spans: Spans, rows: Sequence[int], places: Sequence[int], other_rows: Sequence[int]
 ) -> Dimension:
     return Dimension(
-        list(map(spans.lows.get, tokens, repeat(0))),
-        list(map(spans.highs.get, tokens, repeat(0))),
-        list(map(places.get, keys, repeat(0))),
+        list(map(spans.lows.__getitem__, rows)),
+        list(map(spans.highs.__getitem__, rows)),
+        list(map(places.__getitem__, other_rows)),
     )

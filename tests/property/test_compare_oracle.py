@@ -29,14 +29,17 @@ DAY = re.compile("([0-9]{4}-[0-9]{2}-[0-9]{2})([T ]00:00:00)?")
 
 
 def is_nan(cell: Cell) -> bool:
+    """Whether a cell is the float NaN, which stands for the text ``NaN``."""
     return isinstance(cell, float) and math.isnan(cell)
 
 
 def is_number(cell: Cell) -> bool:
+    """Whether a cell is a number; booleans never are."""
     return isinstance(cell, (int, float)) and not isinstance(cell, bool) and not is_nan(cell)
 
 
 def as_text(cell: Cell) -> str | None:
+    """The text that a cell is, trimmed and in NFC; lists and objects are their canonical JSON."""
     if isinstance(cell, (list, dict)):
         cell = json.dumps(cell, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     if is_nan(cell):
@@ -47,7 +50,7 @@ def as_text(cell: Cell) -> str | None:
 
 
 def exact(cell: Cell, form: re.Pattern[str] = FINITE) -> Fraction | None:
-    """The number that a cell is: as written, a text only in this form and with an exponent up to 400."""
+    """The number that a cell is, as written; of texts, those of this form with an exponent up to 400."""
     text = repr(cell) if is_number(cell) else as_text(cell)
     if text is None or (isinstance(cell, str) and not form.fullmatch(text)):
         return None
@@ -58,27 +61,35 @@ def exact(cell: Cell, form: re.Pattern[str] = FINITE) -> Fraction | None:
 
 
 def in_reach(value: Fraction) -> bool:
+    """Whether tolerances apply to a number of few digits."""
     return value == 0 or Fraction(10) ** -400 <= abs(value) <= Fraction(10) ** 400
 
 
 def cell_equal(expected: Cell, actual: Cell, tolerance: tuple[Fraction, Fraction]) -> bool:
+    """Whether two cells are equal, by the rule for the expected cell's kind."""
     if expected is None or actual is None:
         return expected is actual
     if isinstance(expected, bool) or isinstance(actual, bool):
         words = [json.dumps(cell) if isinstance(cell, bool) else as_text(cell) for cell in (expected, actual)]
         return words[0] == words[1]
-    if is_number(expected):
-        wanted, value = exact(expected), exact(actual)
-        if value is None or wanted == value:
-            return value is not None
-        allowed = max(tolerance[0], tolerance[1] * abs(wanted))
-        return in_reach(wanted) and in_reach(value) and abs(wanted - value) <= allowed
+    return number_equal(expected, actual, tolerance) if is_number(expected) else label_equal(expected, actual)
+
+
+def number_equal(expected: Cell, actual: Cell, tolerance: tuple[Fraction, Fraction]) -> bool:
+    """Whether a cell is a number, or a finite decimal, that is near enough."""
+    wanted, value = exact(expected), exact(actual)
+    if wanted is None or value is None or wanted == value:
+        return value is not None
+    allowed = max(tolerance[0], tolerance[1] * abs(wanted))
+    return in_reach(wanted) and in_reach(value) and abs(wanted - value) <= allowed
+
+
+def label_equal(expected: Cell, actual: Cell) -> bool:
+    """Whether a cell is the same text, the same exact number or the same day."""
     text, other = as_text(expected), as_text(actual)
-    if text == other:
-        return True
     wanted = exact(text, PLAIN)
-    if wanted is not None:
-        return wanted == exact(actual, FINITE if is_number(actual) else PLAIN)
+    if text == other or wanted is not None:
+        return text == other or wanted == exact(actual, FINITE if is_number(actual) else PLAIN)
     days = [DAY.fullmatch(item or "") for item in (text, other)]
     return bool(days[0] and days[1] and days[0][1] == days[1][1])
 
@@ -92,41 +103,36 @@ def paired(expected: list[Any], actual: list[Any], matches: Any) -> bool:
 
 
 def tables_match(expected: Table, actual: Table, match: str, tolerance: Table) -> bool:
+    """Whether two tables match in mode set or ordered."""
     rows, others = expected["rows"], actual["rows"]
+    if len(rows) != len(others) or not rows:
+        return len(rows) == len(others)
     general = (exact(tolerance.get("numeric", 0)), exact(tolerance.get("relative", 0)))
-    if not rows and not others:
-        return True
-    if len(rows) != len(others):
-        return False
     widths, other_widths = ({len(row) for row in table} for table in (rows, others))
 
-    def sequences(one: list[Any], two: list[Any], same: Any) -> bool:
+    def sequences(same: Any) -> bool:
         if match == "set":
-            return paired(one, two, same)
-        return all(same(row, other) for row, other in zip(one, two, strict=True))
+            return paired(rows, others, same)
+        return all(same(row, other) for row, other in zip(rows, others, strict=True))
 
     if len(widths) > 1 or len(other_widths) > 1:
-
-        def bags(row: list[Cell], other: list[Cell]) -> bool:
-            return paired(row, other, lambda cell, second: cell_equal(cell, second, general))
-
-        return sequences(rows, others, bags)
-    if widths != other_widths:
-        return False
-    names, width = expected.get("columns", []), widths.pop()
+        return sequences(lambda row, other: paired(row, other, lambda *cells: cell_equal(*cells, general)))
+    width, names = len(rows[0]), expected.get("columns", [])
     by_column = {name: (exact(value), Fraction(0)) for name, value in tolerance.get("columns", {}).items()}
-    tolerances = [by_column.get(names[i], general) if i < len(names) else general for i in range(width)]
-    for order in orders(names, actual.get("columns", []), width):
+    tolerances = [by_column.get(name, general) for name in names[:width]] + [general] * (width - len(names))
 
-        def alike(row: list[Cell], other: list[Cell], order: tuple[int, ...] = order) -> bool:
-            return all(cell_equal(row[i], other[j], tolerances[i]) for i, j in enumerate(order))
+    def alike(order: tuple[int, ...]) -> Any:
+        return lambda row, other: all(
+            cell_equal(row[i], other[j], tolerances[i]) for i, j in enumerate(order)
+        )
 
-        if sequences(rows, others, alike):
-            return True
-    return False
+    return widths == other_widths and any(
+        sequences(alike(order)) for order in orders(names, actual.get("columns", []), width)
+    )
 
 
 def orders(names: list[str], others: list[str], width: int) -> Any:
+    """The orders of the answer's columns that may be tried."""
     if len(names) == width == len(set(names)) and sorted(names) == sorted(others):
         return [tuple(others.index(name) for name in names)]
     return permutations(range(width))
@@ -205,6 +211,7 @@ def pairs_of_tables(draw: st.DrawFn, *, is_ragged: bool = False) -> tuple[Table,
 
 
 def check(tables: tuple[Table, Table, Table], match: str) -> None:
+    """Assert that the verdict is the oracle's, with a reason of one line."""
     expected, actual, tolerance = tables
     comparison = compare_tables(expected, actual, match=match, tolerance=tolerance)
     assert comparison.passed == tables_match(expected, actual, match, tolerance), comparison.reason
@@ -224,3 +231,40 @@ def test_rectangles_match_as_the_oracle_says(match: str, tables: tuple[Table, Ta
 def test_ragged_tables_match_as_the_oracle_says(match: str, tables: tuple[Table, Table, Table]) -> None:
     """Rows of different length match exactly when some pairing of rows and of their cells does."""
     check(tables, match)
+
+
+@given(tables=pairs_of_tables(), data=st.data())
+def test_order_of_rows_is_nothing_to_a_set(tables: tuple[Table, Table, Table], data: st.DataObject) -> None:
+    """A set comparison gives the same verdict however the rows of either table are ordered."""
+    expected, actual, tolerance = tables
+    before = compare_tables(expected, actual, match="set", tolerance=tolerance)
+    expected = {**expected, "rows": data.draw(st.permutations(expected["rows"]))}
+    actual = {**actual, "rows": data.draw(st.permutations(actual["rows"]))}
+    assert compare_tables(expected, actual, match="set", tolerance=tolerance).passed == before.passed
+
+
+@pytest.mark.parametrize("match", ["set", "ordered"])
+@given(tables=pairs_of_tables(), data=st.data())
+def test_order_of_columns_is_nothing(
+    match: str, tables: tuple[Table, Table, Table], data: st.DataObject
+) -> None:
+    """The verdict stays when the answer's columns are permuted along with their names."""
+    expected, actual, tolerance = tables
+    before = compare_tables(expected, actual, match=match, tolerance=tolerance)
+    width, names = len(actual["rows"][0]) if actual["rows"] else 0, actual.get("columns", [])
+    order = data.draw(st.permutations(range(width)))
+    moved = {**actual, "rows": [[row[i] for i in order] for row in actual["rows"]]}
+    if len(names) == width:
+        moved["columns"] = [names[i] for i in order]
+    else:
+        moved.pop("columns", None)
+    assert compare_tables(expected, moved, match=match, tolerance=tolerance).passed == before.passed
+
+
+@given(cells=st.lists(st.sampled_from(CELLS), min_size=2, max_size=2), tolerance=TOLERANCES)
+def test_a_scalar_matches_as_the_oracle_says(cells: list[Cell], tolerance: Table) -> None:
+    """One cell matches one cell by the rule for cells, and nulls around it change nothing."""
+    expected, actual = {"rows": [[cells[0]]]}, {"rows": [[cells[1]], [None, None]]}
+    general = (exact(tolerance.get("numeric", 0)), exact(tolerance.get("relative", 0)))
+    passed = compare_tables(expected, actual, match="scalar", tolerance=tolerance).passed
+    assert passed == (cells[1] is not None and cell_equal(*cells, general))
