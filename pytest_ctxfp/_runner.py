@@ -102,6 +102,7 @@ class Runner:
         self._identity: Identity | None = None
         self._recorded_by = recorded_by
         self._named: frozenset[str] | None = None
+        self._named_by_hits: frozenset[str] | None = None
         self._proof = AssemblerProof()
         self._manifest_kept = False
 
@@ -144,6 +145,7 @@ class Runner:
                 continue
             comparison = rescore(lookup.trace, prepared.case)
             if comparison is not None:
+                self._named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
                     trace=lookup.trace,
@@ -159,9 +161,14 @@ class Runner:
     def _possible_names(self, suite: Suite) -> Iterator[frozenset[str]]:
         """Yield what the agent may name; it is not known for sure before the agent is built.
 
-        A hit under a key that holds more is never less true, so the sets come most telling first.
+        What was named when the last hit was recorded comes first, then the most telling set: a hit under
+        a key that holds more is never less true.
         """
-        for named in NAMED_SETS if self._named is None else (self._named,):
+        if self._named is not None:
+            yield self._named
+            return
+        first = () if self._named_by_hits is None else (self._named_by_hits,)
+        for named in dict.fromkeys((*first, *NAMED_SETS)):
             if "case" in named or not suite.reads_case:
                 yield named
 

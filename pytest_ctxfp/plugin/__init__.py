@@ -77,7 +77,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         parametrise_cases(metafunc, marker)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ctx_agent() -> Callable[..., object]:
     """The agent under test: override it with a fixture that returns a callable.
 
@@ -88,7 +88,7 @@ def ctx_agent() -> Callable[..., object]:
     return refuse_without_agent()
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ctx_assembler() -> Callable[..., object] | None:
     """The assembler of contexts: override it with a fixture that returns a callable; None for no assembler.
 
@@ -97,13 +97,13 @@ def ctx_assembler() -> Callable[..., object] | None:
     return None
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ctx_agent_key() -> dict[str, object]:
     """What else makes an answer what it is: ``backend``, ``max_turns``, ``tier_binding``, ``params``."""
     return {}
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ctx_model(ctx_settings: Settings) -> str:
     """The label of the model in keys and reports: the ini option ``ctx_model``."""
     return ctx_settings.model

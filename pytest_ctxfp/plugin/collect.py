@@ -57,6 +57,7 @@ class GoldenFile(pytest.Module):
         file: GoldenFile = cls.from_parent(parent, path=path)
         file.obj = ModuleType(f"ctxfp_golden_{path.stem}")
         file.obj.__file__ = str(path)
+        file.add_marker(pytest.mark.ctx_golden)
         return file
 
     def collect(self) -> Iterator[pytest.Item]:
@@ -112,7 +113,6 @@ def golden_case(request: pytest.FixtureRequest) -> None:
 
 
 def _marks_of(case: GoldenCase, *, has_timeout_plugin: bool) -> Iterator[pytest.MarkDecorator]:
-    yield pytest.mark.ctx_golden
     for name in case.marks:
         yield getattr(pytest.mark, name)
     if case.skip is not None:
