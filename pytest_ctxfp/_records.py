@@ -46,6 +46,8 @@ class SnapshotRecord(TypedDict, total=False):
 
     ``state`` is ``matched``, ``changed``, ``missing`` or ``written``; the last has the ``entry`` to store, as
     JSON, and the ``text`` to keep, in base64. ``key`` is JSON too: it may hold what UTF-8 can't.
+    ``accepted`` names the layers that were accepted by name, ``matched_names`` those patterns of accepted
+    layers that fit a layer of this context, ``redacted`` says of each pattern whether it was found.
     """
 
     kind: str
@@ -55,9 +57,28 @@ class SnapshotRecord(TypedDict, total=False):
     entry: str
     text_file: str
     text: str
+    accepted: list[str]
+    matched_names: list[str]
+    redacted: dict[str, bool]
 
 
-Record = CaseRecord | SnapshotRecord
+class TestRecord(TypedDict):
+    """That a test of a module with snapshots ran; what it asserted stands in records of its own."""
+
+    kind: str
+    file: str
+    names: str
+
+
+class CollectionRecord(TypedDict):
+    """What a process collected completely, as JSON: the names of all tests by snapshot file, and folders."""
+
+    kind: str
+    whole: str
+    folders: str
+
+
+Record = CaseRecord | SnapshotRecord | TestRecord | CollectionRecord
 
 
 def outcome_record(outcome: Outcome) -> CaseRecord:

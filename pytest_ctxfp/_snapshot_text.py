@@ -45,6 +45,13 @@ def snapshot_path(module: Path) -> Path:
     return module.parent / SNAPSHOT_FOLDER / f"{_module_name(module)}.ctxfp"
 
 
+def module_candidates(file: Path) -> tuple[Path, ...]:
+    """Return the modules that a snapshot file can belong to, whether they exist or not."""
+    name = file.name.removesuffix(".ctxfp")
+    folder = file.parent.parent
+    return (folder / f"{name}.py", folder / name)
+
+
 def text_folder(module: Path) -> Path:
     """Return the folder of a test module's text files."""
     return module.parent / SNAPSHOT_FOLDER / _module_name(module)

@@ -6,7 +6,15 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxfp.plugin.options import add_no_cache_option, add_options, get_settings, is_cache_asked_for
+from pytest_ctxfp.plugin.options import (
+    COLLECTED,
+    add_no_cache_option,
+    add_options,
+    are_snapshots_asked_for,
+    check_options,
+    get_settings,
+    is_cache_asked_for,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
@@ -30,7 +38,8 @@ def pytest_load_initial_conftests(parser: pytest.Parser, args: list[str]) -> Non
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Register the marker."""
+    """Register the marker, and refuse options that contradict each other."""
+    check_options(config)
     config.addinivalue_line(
         "markers",
         "ctx_golden(*globs): run the test once for every case of these golden files, as the fixture ctx_case",
@@ -40,6 +49,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Check that a cache that was asked for can work; on an xdist controller, listen for reports."""
     config = session.config
+    if are_snapshots_asked_for(config):
+        from pytest_ctxfp.plugin.session import ensure_session
+
+        ensure_session(config)
     if not hasattr(config, "workerinput") and is_cache_asked_for(config):
         from pytest_ctxfp.plugin.session import check_usage
 
@@ -66,6 +79,17 @@ def pytest_collect_file(
             ensure_session(parent.config)
             return [*collectors, golden]
     return collectors
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Keep other plugins' globs, such as those of doctest, out of the folders of snapshots."""
+    return True if collection_path.name == "__ctxfp__" else None
+
+
+def pytest_collectreport(report: pytest.CollectReport) -> None:
+    """Keep what was collected: it is the evidence for calling a snapshot unused."""
+    if report.passed and report.result:
+        report.result[0].config.stash.setdefault(COLLECTED, []).append(report)
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
-    from pytest_ctxfp._records import CaseRecord, Record, SnapshotRecord
+    from pytest_ctxfp._records import CaseRecord, CollectionRecord, Record, SnapshotRecord, TestRecord
 
 
 class RunFacts:
@@ -16,16 +18,25 @@ class RunFacts:
     def __init__(self) -> None:
         self._records: dict[str, list[Record]] = {}
         self._earlier: list[Record] = []
+        self._collections: list[CollectionRecord] = []
+        self._passed_phases: dict[str, int] = {}
+        self.unused: dict[Path, list[str]] = {}
 
-    def add_report(self, nodeid: str, when: str, records: list[Record]) -> None:
+    def add_report(self, nodeid: str, when: str, *, passed: bool, records: list[Record]) -> None:
         """Take in the records of one report of a test."""
         if when == "setup":
             self._earlier += self._records.pop(nodeid, [])
-        if records:
-            self._records.setdefault(nodeid, []).extend(records)
+            self._passed_phases[nodeid] = 0
+        self._passed_phases[nodeid] = self._passed_phases.get(nodeid, 0) + passed
+        for record in records:
+            if record["kind"] == "collection":
+                self.add_collection(cast("CollectionRecord", record))
+            else:
+                self._records.setdefault(nodeid, []).append(record)
 
-    def __bool__(self) -> bool:
-        return bool(self._records)
+    def add_collection(self, record: CollectionRecord) -> None:
+        """Take in what a process collected completely."""
+        self._collections.append(record)
 
     def cases(self) -> list[CaseRecord]:
         """Return the records of all cases, of their last attempts."""
@@ -41,6 +52,30 @@ class RunFacts:
         """Return the records of all checks of contexts, of their tests' last attempts."""
         records = [record for records in self._records.values() for record in records]
         return [cast("SnapshotRecord", record) for record in records if record["kind"] == "snapshot"]
+
+    def collections(self) -> list[CollectionRecord]:
+        """Return what the processes of the run collected completely."""
+        return self._collections
+
+    def asserted_keys(self) -> dict[str, set[str]]:
+        """Return the keys of all snapshots that were checked, by snapshot file."""
+        keys: dict[str, set[str]] = {}
+        for record in self.snapshots():
+            keys.setdefault(record["file"], set()).add(json.loads(record["key"]))
+        return keys
+
+    def passed_tests(self) -> dict[str, set[str]]:
+        """Return the names of the tests that passed in every phase, by snapshot file."""
+        names: dict[str, set[str]] = {}
+        for nodeid, records in self._records.items():
+            for record in records:
+                if record["kind"] == "test" and self._passed_phases[nodeid] == _N_PHASES:
+                    test = cast("TestRecord", record)
+                    names.setdefault(test["file"], set()).add(json.loads(test["names"]))
+        return names
+
+
+_N_PHASES = 3
 
 
 def _cases(records: list[Record]) -> list[CaseRecord]:

@@ -39,6 +39,8 @@ class Settings:
         golden_files: file name patterns of golden files.
         snapshot_create: write snapshots that are missing.
         snapshot_update: write snapshots that are missing or changed.
+        snapshot_update_layers: names and globs of layers in which a change is accepted.
+        snapshot_prune: delete snapshots that this run has proven to be unused.
         snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
     """
 
@@ -52,10 +54,14 @@ class Settings:
     golden_files: tuple[str, ...]
     snapshot_create: bool
     snapshot_update: bool
+    snapshot_update_layers: tuple[str, ...]
+    snapshot_prune: bool
     snapshot_text: str
 
 
 SETTINGS = pytest.StashKey[Settings]()
+COLLECTED = pytest.StashKey["list[pytest.CollectReport]"]()
+"""The reports of what was collected, which the evidence for unused snapshots is drawn from."""
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -108,6 +114,18 @@ def _add_snapshot_options(group: pytest.OptionGroup) -> None:
         action="store_true",
         help="write the context snapshots that don't exist yet or that changed, of the tests that run",
     )
+    group.addoption(
+        "--ctx-snapshot-update-layer",
+        action="append",
+        default=[],
+        metavar="NAME",
+        help="accept changes in the layers of this name (or glob; repeatable); any other change still fails",
+    )
+    group.addoption(
+        "--ctx-snapshot-prune",
+        action="store_true",
+        help="delete the context snapshots that this run proves to be unused",
+    )
 
 
 def _add_ini_options(parser: pytest.Parser) -> None:
@@ -153,12 +171,32 @@ def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
         )
 
 
-def get_settings(config: pytest.Config) -> Settings:
-    """Return the settings of this process, parsed when they are first asked for.
+def check_options(config: pytest.Config) -> None:
+    """Refuse options that contradict each other and ini values that are none of those allowed.
 
     Raises:
-        pytest.UsageError: options that contradict each other, or an ini value that is none of those allowed.
+        pytest.UsageError: with what to drop or to write.
     """
+    on_miss = config.getoption("ctx_on_miss")
+    if on_miss != "call" and (config.getoption("ctx_refresh") or config.getoption("ctx_no_cache")):
+        asked = "--ctx-refresh" if config.getoption("ctx_refresh") else "--no-cache"
+        message = f"{asked} asks the agent for every case and --ctx-on-miss={on_miss} for none: drop one"
+        raise pytest.UsageError(message)
+    layers = config.getoption("ctx_snapshot_update_layer")
+    if layers and config.getoption("ctx_snapshot_update"):
+        message = "--ctx-snapshot-update accepts every layer and --ctx-snapshot-update-layer some: drop one"
+        raise pytest.UsageError(message)
+    if "" in layers:
+        message = "--ctx-snapshot-update-layer takes the name of a layer, or a glob such as 'Document*'"
+        raise pytest.UsageError(message)
+    text = config.getini("ctx_snapshot_text")
+    if text not in SNAPSHOT_TEXT:
+        message = f"ini option ctx_snapshot_text = {text!r}: write one of {', '.join(SNAPSHOT_TEXT)}"
+        raise pytest.UsageError(message)
+
+
+def get_settings(config: pytest.Config) -> Settings:
+    """Return the settings of this process, parsed when they are first asked for."""
     if SETTINGS not in config.stash:
         config.stash[SETTINGS] = _parse_settings(config)
     return config.stash[SETTINGS]
@@ -176,7 +214,9 @@ def _parse_settings(config: pytest.Config) -> Settings:
         golden_files=tuple(config.getini("ctx_golden_files")),
         snapshot_create=config.getoption("ctx_snapshot_create") or config.getoption("ctx_snapshot_update"),
         snapshot_update=config.getoption("ctx_snapshot_update"),
-        snapshot_text=_ini_choice(config, "ctx_snapshot_text", SNAPSHOT_TEXT),
+        snapshot_update_layers=tuple(config.getoption("ctx_snapshot_update_layer")),
+        snapshot_prune=config.getoption("ctx_snapshot_prune"),
+        snapshot_text=config.getini("ctx_snapshot_text"),
     )
 
 
@@ -195,20 +235,11 @@ def _cache_mode(config: pytest.Config) -> CacheMode:
     """Settle the one mode from the flags, the ini file and the environment."""
     from pytest_ctxfp._store import CacheMode
 
-    replay = config.getoption("ctx_on_miss") != "call"
-    no_cache = config.getoption("ctx_no_cache")
-    if replay and (no_cache or config.getoption("ctx_refresh")):
-        asked = "--ctx-refresh" if config.getoption("ctx_refresh") else "--no-cache"
-        message = (
-            f"{asked} asks the agent for every case and"
-            f" --ctx-on-miss={config.getoption('ctx_on_miss')} allows no call: drop one of them"
-        )
-        raise pytest.UsageError(message)
     if not is_cache_asked_for(config):
         return CacheMode.OFF
-    if no_cache or config.getoption("ctx_refresh"):
+    if config.getoption("ctx_no_cache") or config.getoption("ctx_refresh"):
         return CacheMode.REFRESH
-    return CacheMode.REPLAY if replay else CacheMode.AUTO
+    return CacheMode.AUTO if config.getoption("ctx_on_miss") == "call" else CacheMode.REPLAY
 
 
 def _configured_cache_dir(config: pytest.Config) -> str | None:
@@ -220,9 +251,11 @@ def _configured_cache_dir(config: pytest.Config) -> str | None:
     )
 
 
-def _ini_choice(config: pytest.Config, name: str, choices: tuple[str, ...]) -> str:
-    value: str = config.getini(name)
-    if value not in choices:
-        message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
-        raise pytest.UsageError(message)
-    return value
+def are_snapshots_asked_for(config: pytest.Config) -> bool:
+    """Say whether a flag wants snapshots to be written or deleted."""
+    return bool(
+        config.getoption("ctx_snapshot_create")
+        or config.getoption("ctx_snapshot_update")
+        or config.getoption("ctx_snapshot_update_layer")
+        or config.getoption("ctx_snapshot_prune")
+    )

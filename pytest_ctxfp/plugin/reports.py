@@ -1,10 +1,12 @@
-"""Failure texts of our own exceptions in pytest's reports."""
+"""Failure texts of our own exceptions in pytest's reports, and texts of agents made fit for a terminal."""
 
 from __future__ import annotations
 
+import os
 import traceback
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+import pytest_ctxfp
 from pytest_ctxfp._display import escape_line, escape_lines
 from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
 from pytest_ctxfp.plugin.collect import GoldenItem
@@ -13,6 +15,8 @@ if TYPE_CHECKING:
     import pytest
 
 _MAX_CAUSE_LINES = 40
+_MAX_CAUSE_WIDTH = 2_000
+_OWN_FOLDER = os.path.join(os.path.dirname(pytest_ctxfp.__file__), "")
 
 
 def show_own_text(
@@ -21,23 +25,54 @@ def show_own_text(
     """Let a report of one of our exceptions say what the exception says.
 
     In golden items that text stands alone, at the case's line; elsewhere pytest's traceback stays. In both
-    the message that pytest repeats in its short summary is the first line, which says why.
+    the message that pytest repeats in its short summary is the first line, which says why. Whatever else
+    fails in a golden item keeps pytest's traceback, but may quote an agent: it is escaped.
     """
     error = excinfo.value
-    if not isinstance(error, CtxfpError):
-        return
-    if isinstance(item, GoldenItem):
-        report.longrepr = _own_repr(excinfo, error, item)
+    if isinstance(error, CtxfpError):
+        _show_reason(report, excinfo, item)
+    elif isinstance(item, GoldenItem):
+        report.longrepr = _escape_texts(report.longrepr)
+
+
+def _show_reason(
+    report: pytest.TestReport, excinfo: pytest.ExceptionInfo[BaseException], item: pytest.Item
+) -> None:
+    error = excinfo.value
+    assert isinstance(error, CtxfpError)
+    report.longrepr = (
+        _own_repr(excinfo, error, item) if isinstance(item, GoldenItem) else _escape_texts(report.longrepr)
+    )
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
-        crash.message = escape_line(first_line(error))
+        crash.message = first_line(error)
 
 
 def place_skip(report: pytest.TestReport, item: pytest.Item) -> None:
-    """Let the skip of a golden item point at its case, not at the line of ours that skipped."""
-    if isinstance(item, GoldenItem) and report.skipped and isinstance(report.longrepr, tuple):
+    """Let the skip of a golden item point at its case, not at the line of ours that skipped.
+
+    The reason may be an agent's, who called ``pytest.skip`` or ``pytest.xfail``: it is escaped.
+    """
+    if not isinstance(item, GoldenItem) or not report.skipped:
+        return
+    if isinstance(report.longrepr, tuple):
         path, line, _ = item.reportinfo()
         report.longrepr = (str(path), line + 1, escape_line(report.longrepr[2]))
+    else:
+        report.longrepr = _escape_texts(report.longrepr)
+    if hasattr(report, "wasxfail"):
+        report.wasxfail = escape_line(report.wasxfail)
+
+
+def _escape_texts(value: Any) -> Any:
+    """Escape all texts of one of pytest's representations, in place where it is an object."""
+    if isinstance(value, str):
+        return escape_lines(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(_escape_texts, value))
+    for name, inner in getattr(value, "__dict__", {}).items():
+        setattr(value, name, _escape_texts(inner))
+    return value
 
 
 def _own_repr(excinfo: pytest.ExceptionInfo[BaseException], error: CtxfpError, item: GoldenItem):  # type: ignore[no-untyped-def]
@@ -58,10 +93,16 @@ def _describe_cause(error: CtxfpError) -> str:
     if not isinstance(error, AgentError) or cause is None:
         return ""
     frames = [
-        frame for frame in traceback.extract_tb(cause.__traceback__) if "pytest_ctxfp" not in frame.filename
+        frame
+        for frame in traceback.extract_tb(cause.__traceback__)
+        if not frame.filename.startswith(_OWN_FOLDER)
     ]
     lines = "".join(
         [*traceback.format_list(frames), *traceback.format_exception_only(type(cause), cause)]
     ).splitlines()
     shown = lines if len(lines) <= _MAX_CAUSE_LINES else ["  ...", *lines[-_MAX_CAUSE_LINES:]]
-    return "\n" + escape_lines("\n".join(shown)) + "\n"
+    return "\n" + escape_lines("\n".join(map(_cut, shown))) + "\n"
+
+
+def _cut(line: str) -> str:
+    return line if len(line) <= _MAX_CAUSE_WIDTH else f"{line[:_MAX_CAUSE_WIDTH]}..."

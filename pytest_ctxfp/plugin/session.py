@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,17 +13,20 @@ from pytest_ctxfp._errors import CtxfpError, first_line
 from pytest_ctxfp._hashing import hash_paths
 from pytest_ctxfp._records import unscored_record
 from pytest_ctxfp._runner import Runner
+from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._store import CacheMode, TraceStore
 from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.collect import GoldenItem, drop_claimed
+from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
+from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.reports import place_skip, show_own_text
-from pytest_ctxfp.plugin.snapshot_writes import write_accepted
+from pytest_ctxfp.plugin.snapshot_writes import prune, write_accepted
 from pytest_ctxfp.plugin.summary import render_snapshots, render_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Iterator
 
     from pytest_ctxfp._records import CaseRecord, Record
     from pytest_ctxfp.plugin.options import Settings
@@ -120,8 +125,11 @@ class ReportHooks:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
+        self._is_worker = hasattr(config, "workerinput")
         self._facts = RunFacts()
         self._faults: list[str] = []
+        self._has_snapshots: dict[str, bool] = {}
+        self._collection_sent = False
 
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave to Python tests the golden files that they name."""
@@ -139,10 +147,23 @@ class ReportHooks:
         sections: list[tuple[str, str]] = item.stash.get(SECTIONS, [])
         report.sections.extend(sections)
         item.stash[SECTIONS] = []
-        records = _records_to_send(item, report)
+        records = [*_records_to_send(item, report), *self._evidence_to_send(item, report)]
         if records:
             report.ctxfp = records  # type: ignore[attr-defined]
         return report
+
+    def _evidence_to_send(self, item: pytest.Item, report: pytest.TestReport) -> Iterator[Record]:
+        """Yield that a test of a module with snapshots ran and, once, what this process collected."""
+        if report.when != "call":
+            return
+        file = str(snapshot_path(item.path))
+        if file not in self._has_snapshots:
+            self._has_snapshots[file] = os.path.exists(file)
+        if self._has_snapshots[file]:
+            yield {"kind": "test", "file": file, "names": json.dumps(names_below_file(item))}
+        if self._is_worker and not self._collection_sent:
+            self._collection_sent = True
+            yield describe_collection(item.session)
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(
@@ -158,30 +179,40 @@ class ReportHooks:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what the report carries; a test that runs again replaces its earlier attempt."""
-        self._facts.add_report(str(report.nodeid), report.when or "", getattr(report, "ctxfp", []))
+        self._facts.add_report(
+            str(report.nodeid),
+            report.when or "",
+            passed=report.passed and not hasattr(report, "wasxfail"),
+            records=getattr(report, "ctxfp", []),
+        )
 
     @pytest.hookimpl(trylast=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
-        """Write accepted snapshots; what can't be written fails the run."""
-        if hasattr(self._config, "workerinput"):
+        """Write accepted snapshots and prune unused ones; what can't be written fails the run."""
+        if self._is_worker:
             return
+        if not self._config.pluginmanager.has_plugin("dsession"):
+            self._facts.add_collection(describe_collection(session))
+        self._facts.unused = find_unused(self._facts, stopped=is_stopped(session))
         self._faults = write_accepted(self._facts.snapshots())
+        if get_settings(self._config).snapshot_prune:
+            self._faults += prune(self._facts.unused, get_settings(self._config))
         if self._faults and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary where a golden case ran or a context was checked."""
-        if not self._facts:
+        settings = get_settings(self._config)
+        lines = render_snapshots(self._facts, settings)
+        if self._facts.cases():
+            lines = [*render_summary(self._facts, settings, get_runner(self._config).identity), *lines]
+        if not lines and not self._faults:
             return
         terminalreporter.section("ctxfp")
-        if self._facts.cases():
-            identity = get_runner(self._config).identity
-            for line in render_summary(self._facts, get_settings(self._config), identity):
-                terminalreporter.line(line)
-        for line in render_snapshots(self._facts.snapshots()):
+        for line in lines:
             terminalreporter.line(line)
         for fault in self._faults:
-            terminalreporter.line(f"snapshot not written: {escape_line(fault)}", red=True)
+            terminalreporter.line(f"snapshots not written: {escape_line(fault)}", red=True)
 
 
 def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[Record]:

@@ -10,15 +10,18 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError, SnapshotMismatch, SnapshotMissing
 from pytest_ctxfp._snapshot import CurrentContext, SnapshotState, check_snapshot
 from pytest_ctxfp._snapshot_diff import changed_texts
 from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch, describe_missing
 from pytest_ctxfp._snapshot_file import SnapshotReader
-from pytest_ctxfp._snapshot_text import snapshot_path, text_folder, text_path
+from pytest_ctxfp._snapshot_rules import layer_names
+from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, add_section
+from pytest_ctxfp.plugin.snapshot_writes import text_file_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -28,7 +31,6 @@ if TYPE_CHECKING:
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
-    from pytest_ctxfp.plugin.options import Settings
 
 READER = pytest.StashKey[SnapshotReader]()
 
@@ -118,32 +120,42 @@ class ContextSnapshot:
         stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
         try:
             current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
-            verdict = check_snapshot(stored, current)
+            verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:
             message = f"ctx_snapshot.check: {error}"
             raise CtxfpError(message) from error
-        record = self._record(verdict, path)
+        record = self._record(verdict, path, redact)
         add_record(self._item, record)
         if record["state"] == "missing":
             self._fail_missing(verdict, path)
         if record["state"] == "changed":
             self._fail_changed(verdict, path)
 
-    def _record(self, verdict: SnapshotVerdict, path: Path) -> SnapshotRecord:
+    def _record(self, verdict: SnapshotVerdict, path: Path, redact: Redactions) -> SnapshotRecord:
         record: SnapshotRecord = {
             "kind": "snapshot",
             "key": json.dumps(verdict.current.key),
             "file": str(path),
             "state": verdict.state.value,
         }
+        if redact:
+            record["redacted"] = _found_redactions(redact, verdict.current.unmatched_redactions)
+        if self._settings.snapshot_update_layers:
+            record["matched_names"] = self._names_that_fit(verdict)
         if self._is_to_write(verdict):
             self._add_write(record, verdict)
         return record
 
+    def _names_that_fit(self, verdict: SnapshotVerdict) -> list[str]:
+        """Return which of the accepted names and globs fit a layer, stored or present."""
+        stored = verdict.stored.layers if verdict.stored else ()
+        keys = [row.key for row in (*stored, *verdict.current.rows)]
+        return sorted(layer_names(self._settings.snapshot_update_layers).matching(keys))
+
     def _is_to_write(self, verdict: SnapshotVerdict) -> bool:
         if verdict.state is SnapshotState.MISSING:
             return self._settings.snapshot_create
-        return self._settings.snapshot_update
+        return self._settings.snapshot_update or verdict.is_accepted
 
     def _add_write(self, record: SnapshotRecord, verdict: SnapshotVerdict) -> None:
         """Add what to store, unless it is stored already."""
@@ -152,6 +164,7 @@ class ContextSnapshot:
         if entry == verdict.stored and (text_file is None or text_file.exists()):
             return
         record["state"] = "written"
+        record["accepted"] = sorted({escape_line(change.layer) for change in verdict.accepted})
         record["entry"] = json.dumps([entry.key, entry.sha256, entry.bytes, entry.layers])
         if text_file is not None:
             record["text_file"] = str(text_file)
@@ -186,14 +199,9 @@ class ContextSnapshot:
         raise SnapshotMismatch(text)
 
 
-def text_file_of(module: Path, key: str, settings: Settings) -> Path | None:
-    """Return where the text of a snapshot is kept, or None where none is."""
-    if settings.snapshot_text == "none":
-        return None
-    if settings.snapshot_text == "commit":
-        return text_path(text_folder(module), key)
-    below = module.relative_to(settings.rootdir) if module.is_relative_to(settings.rootdir) else module.name
-    return text_path(settings.rootdir / ".ctxfp" / "layers" / below, key)
+def _found_redactions(redact: Redactions, unmatched: tuple[str, ...]) -> dict[str, bool]:
+    texts = [pattern if isinstance(pattern, str) else pattern.pattern for pattern, _ in redact]
+    return {escape_line(text): text not in unmatched for text in texts}
 
 
 def _stored_texts(verdict: SnapshotVerdict, text_file: Path):  # type: ignore[no-untyped-def]

@@ -191,7 +191,8 @@ def test_bad_ini_value_is_a_usage_error(empty_project: Project) -> None:
     empty_project.write("test_context.py", TEST)
     empty_project.write("context.md", CONTEXT)
     result = empty_project.run()
-    result.stdout.fnmatch_lines(["*ctx_snapshot_text = 'always'*commit, local, none*"])
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["ERROR: *ctx_snapshot_text = 'always'*commit, local, none*"])
 
 
 def test_equality_and_names(empty_project: Project, how: list[str]) -> None:
