@@ -6,7 +6,7 @@ import json
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from pytest_ctxfp._errors import AgentError
+from pytest_ctxfp._errors import AgentError, describe_error
 from pytest_ctxfp._extract import extract_result, has_shape, read_verdict_field
 from pytest_ctxfp._frames import read_frame
 from pytest_ctxfp._model import AgentResult, ResultKind
@@ -61,8 +61,7 @@ def take_answer(returned: object, kind: ResultKind | str, *, verdict_field: str 
         message = f"the agent returned nothing: {_RETURNABLE}"
         raise AgentError(message)
     kind = ResultKind(kind)
-    table = read_frame(returned)
-    value = _round_trip(_convert_answer(returned if table is None else table))
+    value = _round_trip(_read_answer(returned))
     if isinstance(value, str):
         return re_extract(value, kind, verdict_field=verdict_field)
     raw = json.dumps(value, ensure_ascii=False)
@@ -102,6 +101,17 @@ def _round_trip(value: JSONValue) -> JSONValue:
     """Return what a stored value is loaded as: a pair of surrogates comes back as one character."""
     loaded: JSONValue = json.loads(json.dumps(value))
     return loaded
+
+
+def _read_answer(returned: object) -> JSONValue:
+    try:
+        table = read_frame(returned)
+        return _convert_answer(returned if table is None else table)
+    except AgentError:
+        raise
+    except Exception as error:  # proxies, lazy objects and released buffers raise what they like
+        message = f"the agent's answer can't be read: {describe_error(error)}"
+        raise AgentError(message) from error
 
 
 def _convert_answer(value: object) -> JSONValue:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._calling import call_named, named_arguments
-from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
+from pytest_ctxfp._errors import AgentError, CtxfpError, describe_error, first_line
 from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
 from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
 
@@ -34,13 +34,27 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
         context = await suite.settle(call_named(suite.assembler, values, names), case.timeout)
     except CtxfpError:
         raise
-    except Exception as error:
-        message = f"the assembler raised {type(error).__name__}: {first_line(error)}"
+    except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
+        message = f"the assembler raised {describe_error(error)}"
         raise AgentError(message) from error
     if context is None:
         message = "the assembler returned None: return the context that the agent is given"
         raise AgentError(message)
     return context
+
+
+def read_context(context: object) -> bytes:
+    """Return the bytes of what an assembler built.
+
+    Raises:
+        AgentError: it is no context, or can't be read.
+    """
+    try:
+        return context_bytes(context)
+    except Exception as error:  # a mapping's own methods raise what they like
+        reason = first_line(error) if isinstance(error, ValueError) else describe_error(error)
+        message = f"what the assembler returned can't be used: {reason}"
+        raise AgentError(message) from error
 
 
 class AssemblerProof:
@@ -68,7 +82,7 @@ class AssemblerProof:
     async def _assemble_again(self, case: GoldenCase, suite: Suite, context: object) -> None:
         if context is not None and self._refuted is None:
             again = await assemble(case, suite)
-            if context_bytes(again) != context_bytes(context):
+            if read_context(again) != read_context(context):
                 self._refuted = _describe_difference(context, again)
         if self._refuted is not None:
             raise AgentError(self._refuted)

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from pytest_ctxfp._display import escape_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_ctxfp._key import CaseKey
+
+
+_MAX_LINE = 1_000
 
 
 class CtxfpError(Exception):
@@ -102,9 +107,21 @@ class BudgetExceeded(_AssertionText):
 
 
 def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text, or its type's name where it has none."""
-    text: Any = str(error).strip()
-    return text.split("\n", 1)[0] if text else type(error).__name__
+    """Return the first line of an error's text, or its type's name where it has none.
+
+    Errors come from agents and drivers too: the line is escaped and cut, and says so where the text can't
+    be had.
+    """
+    try:
+        text = str(error).strip()
+    except Exception as failure:  # noqa: BLE001 - somebody's __str__ raises what it likes
+        text = f"(its text can't be read: its __str__ raised {type(failure).__name__})"
+    return escape_line(text.split("\n", 1)[0] or type(error).__name__, limit=_MAX_LINE)
+
+
+def describe_error(error: BaseException) -> str:
+    """Return what somebody else's code raised, on one line: ``ValueError: bad value``."""
+    return f"{escape_line(type(error).__name__)}: {first_line(error)}"
 
 
 for _error in (

@@ -6,7 +6,7 @@ import json
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from pytest_ctxfp._errors import AgentError, first_line
+from pytest_ctxfp._errors import AgentError, describe_error
 from pytest_ctxfp._values import to_json_value, type_name
 
 if TYPE_CHECKING:
@@ -39,9 +39,7 @@ def read_frame(value: object) -> dict[str, object] | None:
     except AgentError:
         raise
     except Exception as error:  # drivers raise what they like
-        message = (
-            f"the returned {type_name(value)!r} can't be read: {type(error).__name__}: {first_line(error)}"
-        )
+        message = f"the returned {type_name(value)!r} can't be read: {describe_error(error)}"
         raise AgentError(message) from error
 
 

@@ -24,6 +24,11 @@ class SessionLoop:
         task = self._loop.create_task(_as_coroutine(awaitable))
         try:
             return self._loop.run_until_complete(task)
+        except asyncio.CancelledError as error:
+            self._cancel_all()
+            # Nothing outside cancels this task, so this is an error as any other, and no wish to stop.
+            message = "it was cancelled from within"
+            raise RuntimeError(message) from error
         except BaseException:
             self._cancel_all()
             raise

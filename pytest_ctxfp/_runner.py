@@ -8,11 +8,10 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._answer import take_answer, to_json_value
-from pytest_ctxfp._assemble import AssemblerProof, assemble
+from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
 from pytest_ctxfp._calling import call_named, named_arguments
-from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, first_line
+from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
-from pytest_ctxfp._fingerprint import context_bytes
 from pytest_ctxfp._hashing import git_blob_sha
 from pytest_ctxfp._match import rescore
 from pytest_ctxfp._misses import estimate_cost, explain_miss, record_context
@@ -131,7 +130,7 @@ class Runner:
 
     async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
         context = await assemble(case, suite)
-        sha = self.identity.context_sha if context is None else git_blob_sha(context_bytes(context))
+        sha = self.identity.context_sha if context is None else git_blob_sha(read_context(context))
         return _Prepared(case=case, suite=suite, context=context, context_sha=sha)
 
     def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
@@ -239,8 +238,8 @@ class Runner:
             returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
         except CtxfpError:
             raise
-        except Exception as error:
-            message = f"the agent raised {type(error).__name__}: {first_line(error)}"
+        except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
+            message = f"the agent raised {describe_error(error)}"
             raise AgentError(message) from error
         elapsed_ms = (perf_counter_ns() - started) // 1_000_000
         result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
