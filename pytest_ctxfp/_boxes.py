@@ -6,6 +6,7 @@ listed by halving the space; where they hold many, points are found and removed 
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from dataclasses import dataclass
 from operator import add
 from typing import TYPE_CHECKING
@@ -18,6 +19,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._bipartite import Take
 
 _LEAF_SIZE = 8
+_LISTED_SIZE = 64  # so few points are looked through in order
 _SAMPLE_SIZE = 16
 _WORK_PER_ROW = 60  # beyond, listing costs more than the tree
 
@@ -73,35 +75,38 @@ def match_boxes(boxes: Boxes, n_boxes: int, n_points: int) -> list[int]:
     return partners
 
 
-def _list_candidates(boxes: Boxes, n_boxes: int, n_points: int) -> list[list[int]] | None:
+def _list_candidates(boxes: Boxes, n_boxes: int, n_points: int) -> list[Sequence[int]] | None:
     """Return the points in each box, or None where there are too many to list."""
-    lists: list[list[int]] = [[] for _ in range(n_boxes)]
+    lists: list[Sequence[int]] = [()] * n_boxes
     work_left = _WORK_PER_ROW * (n_boxes + n_points)
     pending = [(list(range(n_boxes)), list(range(n_points)))]
-    while pending:
+    while pending and work_left >= 0:
         inside, points = pending.pop()
-        halves = _halve(boxes, inside, points) if len(points) > _LEAF_SIZE else []
-        work_left -= len(inside) + len(points) if halves else len(inside) * len(points)
-        if work_left < 0:
-            return None
+        work_left -= len(inside) + len(points)
+        halves = _halve(boxes, inside, points) if len(points) > _LISTED_SIZE else []
         pending += [(some, others) for some, others in halves if some]
         if not halves:
-            _list_leaf(boxes, inside, points, lists)
-    return lists
+            work_left -= _list_few(boxes, inside, points, lists)
+    return lists if work_left >= 0 else None
 
 
-def _list_leaf(boxes: Boxes, inside: Sequence[int], points: Sequence[int], lists: list[list[int]]) -> None:
-    first_place = boxes.places[0]
-    heights = [(first_place[point], point) for point in points]
+def _list_few(boxes: Boxes, inside: Sequence[int], points: Sequence[int], lists: list[Sequence[int]]) -> int:
+    """Add the points in each box to its list; return how many points were looked at."""
+    place = boxes.places[0]
+    order = sorted(points, key=place.__getitem__)
+    heights = [place[point] for point in order]
     rest = list(zip(boxes.lows, boxes.highs, boxes.places, strict=True))[1:]
+    n_seen = 0
     for box in inside:
-        low, high = boxes.lows[0][box], boxes.highs[0][box]
-        found = [point for height, point in heights if low <= height <= high]
-        for lows, highs, place in rest if found else ():
+        start = bisect_left(heights, boxes.lows[0][box])
+        found = order[start : bisect_right(heights, boxes.highs[0][box], lo=start)]
+        n_seen += len(found)
+        for lows, highs, place in rest:
             low, high = lows[box], highs[box]
             found = [point for point in found if low <= place[point] <= high]
         if found:
-            lists[box] += found
+            lists[box] = [*lists[box], *found] if lists[box] else found
+    return n_seen
 
 
 def _halve(boxes: Boxes, inside: Sequence[int], points: Sequence[int]) -> list[tuple[list[int], list[int]]]:

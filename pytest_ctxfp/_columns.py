@@ -90,8 +90,8 @@ class ColumnComparer:
     def _is_equal_multiset(self, pairs: Sequence[Pair]) -> bool:
         """Whether every row occurs as often in both, by its keys; tolerances are not needed then."""
         sides = [(self._expected[column], self._actual[other]) for column, other in pairs]
-        if len(pairs) != 1 and any(
-            expected.counts != actual.counts
+        if any(
+            expected.distinct != actual.distinct
             for (column, _), (expected, actual) in zip(pairs, sides, strict=True)
             if not self.tolerances[column].is_exact
         ):

@@ -12,6 +12,7 @@ from pytest_ctxfp._ladder import Ladder, Spans, are_short, split_by_reach
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
+    from collections.abc import Set as AbstractSet
 
     from pytest_ctxfp._cells import Key, KeyReader, NumberKey
     from pytest_ctxfp._tolerance import Tolerance
@@ -55,12 +56,13 @@ class PairedColumn:
 class Side:
     """One column as written; its keys, and how often each occurs, are found when first asked for."""
 
-    __slots__ = ("_counts", "_keys", "_reader", "cells")
+    __slots__ = ("_counts", "_distinct", "_keys", "_reader", "cells")
 
     def __init__(self, cells: Sequence[object], reader: KeyReader) -> None:
         self.cells = cells
         self._reader = reader
         self._keys: list[Key] | None = None
+        self._distinct: set[Key] | None = None
         self._counts: Counter[Key] | None = None
 
     @property
@@ -69,6 +71,13 @@ class Side:
         if self._keys is None:
             self._keys = self._reader.read_column(self.cells)
         return self._keys
+
+    @property
+    def distinct(self) -> set[Key]:
+        """The keys, each once."""
+        if self._distinct is None:
+            self._distinct = set(self.keys)
+        return self._distinct
 
     @property
     def counts(self) -> Counter[Key]:
@@ -89,7 +98,7 @@ def pair_column(
         tolerance: that of the expected column.
         odd_values: numbers behind labels such as ``007``, from the `KeyReader` that read both columns.
     """
-    keys = set(actual.keys)
+    keys = actual.distinct
     if not tolerance.is_exact or not odd_values.keys().isdisjoint(keys):
         cells = _ExpectedCells(expected)
         if cells.n_numbers:
@@ -106,7 +115,7 @@ class _ExpectedCells:
 
     def __init__(self, side: Side) -> None:
         tokens = _tokenize(side)
-        distinct = set(tokens)
+        distinct: AbstractSet[Token] = side.distinct if tokens is side.keys else set(tokens)
         self._near, self._far = split_by_reach(_select_numbers(distinct))
         self.n_numbers = len(self._near) + len(self._far)
         index: dict[Token, int] = {token: place for place, token in enumerate(self._near + self._far)}
@@ -132,9 +141,9 @@ def _is_label(token: Token) -> TypeGuard[tuple[Key]]:
     return isinstance(token, tuple) and len(token) == 1
 
 
-def _select_numbers(tokens: set[Token]) -> Collection[NumberKey]:
+def _select_numbers(tokens: AbstractSet[Token]) -> Collection[NumberKey]:
     if are_short(tokens):
-        return cast("set[NumberKey]", tokens)
+        return cast("AbstractSet[NumberKey]", tokens)
     return [token for token in tokens if is_number(token) and not _is_label(token)]
 
 

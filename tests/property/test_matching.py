@@ -66,6 +66,7 @@ def test_tree_and_lists_agree(leaf_size: int, case: tuple[Boxes, int, int]) -> N
     size = check(partners, boxes)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(_boxes, "_LEAF_SIZE", leaf_size)
+        patch.setattr(_boxes, "_LISTED_SIZE", leaf_size)
         assert check(match_boxes(*case), boxes) == size
         patch.setattr(_boxes, "_WORK_PER_ROW", 0)
         assert check(match_boxes(*case), boxes) == size
