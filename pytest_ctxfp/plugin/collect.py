@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxfp._display import escape_lines
-from pytest_ctxfp._errors import CaseMismatch, GoldenError
+from pytest_ctxfp._display import escape_line, escape_lines
+from pytest_ctxfp._errors import CaseMismatch, GoldenError, first_line
 from pytest_ctxfp._golden import SUFFIXES, item_name, load_golden, load_if_golden
 from pytest_ctxfp.plugin.items import shown_path
 from pytest_ctxfp.plugin.options import get_settings
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from pytest_ctxfp._model import GoldenCase
     from pytest_ctxfp._runner import Outcome
@@ -69,10 +69,25 @@ class GoldenFile(pytest.Module):
         load = load_golden if is_explicit(self.path, self.session) else load_if_golden
         try:
             golden = load(self.path)
+            items = self._make_items(golden.cases) if golden else []
         except GoldenError as error:
             raise self.CollectError(_describe_faults(error, self.config)) from None
-        for case in golden.cases if golden else ():
-            yield GoldenItem.for_case(self, case)
+        yield from items
+
+    def _make_items(self, cases: Iterable[GoldenCase]) -> list[GoldenItem]:
+        items: list[GoldenItem] = []
+        faults: list[GoldenError] = []
+        for case in cases:
+            try:
+                items.append(GoldenItem.for_case(self, case))
+            except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning) as error:
+                # As pytest refuses a mark: with --strict-markers, and where warnings are errors.
+                reason = f"{first_line(error)}: register the mark in the ini option markers"
+                faults.append(GoldenError(str(self.path), case.line, case.id, reason))
+        if faults:
+            first, *more = faults
+            raise GoldenError(first.path, first.line, first.case, first.reason, more)
+        return items
 
 
 class GoldenItem(pytest.Function):
@@ -116,9 +131,9 @@ def _marks_of(case: GoldenCase, *, has_timeout_plugin: bool) -> Iterator[pytest.
     for name in case.marks:
         yield getattr(pytest.mark, name)
     if case.skip is not None:
-        yield pytest.mark.skip(reason=case.skip)
+        yield pytest.mark.skip(reason=escape_line(case.skip))
     if case.xfail is not None:
-        yield pytest.mark.xfail(reason=case.xfail, raises=CaseMismatch)
+        yield pytest.mark.xfail(reason=escape_line(case.xfail), raises=CaseMismatch)
     if case.timeout is not None and has_timeout_plugin:
         yield pytest.mark.timeout(case.timeout)
 
@@ -149,12 +164,11 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
 
 
 def drop_claimed(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the plain items of golden files that Python tests of this session run with a marker."""
+    """Deselect the plain items of golden files whose cases Python tests of this session run by a marker."""
     claimed = {
         path
         for item in items
-        if isinstance(item, pytest.Function) and not isinstance(item, GoldenItem)
-        for marker in item.iter_markers("ctx_golden")
+        if (marker := _used_marker(item)) is not None
         for path in _marked_files(item.path, marker)
     }
     dropped = [item for item in items if isinstance(item, GoldenItem) and item.path in claimed]
@@ -163,8 +177,24 @@ def drop_claimed(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = [item for item in items if not (isinstance(item, GoldenItem) and item.path in claimed)]
 
 
+def _used_marker(item: pytest.Item) -> pytest.Mark | None:
+    """Return the marker that a Python test's cases come from; without ``ctx_case`` it runs none."""
+    if isinstance(item, GoldenItem) or "ctx_case" not in getattr(item, "fixturenames", ()):
+        return None
+    return item.get_closest_marker("ctx_golden")
+
+
 def _marked_files(test_file: Path, marker: pytest.Mark) -> list[Path]:
     """Return the files that a marker's globs match, relative to the folder of the test's file."""
-    return sorted(
-        {path for pattern in marker.args for path in test_file.parent.glob(str(pattern)) if path.is_file()}
-    )
+    try:
+        return sorted(
+            {
+                path
+                for pattern in marker.args
+                for path in test_file.parent.glob(str(pattern))
+                if path.is_file()
+            }
+        )
+    except (NotImplementedError, ValueError) as error:  # an absolute or an empty one
+        message = f"marker ctx_golden{marker.args!r}: {first_line(error)}; write globs relative to the test"
+        raise pytest.Collector.CollectError(message) from None
