@@ -132,7 +132,7 @@ class _ExpectedCells:
 
 
 def _tokenize(side: Side) -> Sequence[Token]:
-    if str not in set(map(type, side.cells)):
+    if not any(issubclass(kind, str) for kind in set(map(type, side.cells))):
         return side.keys
     return [(key,) if isinstance(cell, str) else key for cell, key in zip(side.cells, side.keys, strict=True)]
 

@@ -141,6 +141,25 @@ def test_labels_compete_with_numbers_for_an_odd_spelling() -> None:
     ).passed
 
 
+def test_subclasses_are_read_as_what_they_are() -> None:
+    """A text or number of a derived type is a text or a number: a label stays one."""
+
+    class Label(str):
+        __slots__ = ()
+
+    class Real(float):
+        __slots__ = ()
+
+        def __repr__(self) -> str:
+            return "Real()"
+
+    tolerance = {"numeric": 1}
+    assert not compare_tables(rows(Label("2019")), rows(2020), match="set", tolerance=tolerance).passed
+    assert compare_tables(rows(Label("2019"), 1), rows(1, 2019), match="set", tolerance=tolerance).passed
+    assert compare_tables(rows(Real(2.5)), rows(Real(3.5)), match="set", tolerance=tolerance).passed
+    assert not compare_tables(rows(Real(2.5)), rows(3.6), match="set", tolerance=tolerance).passed
+
+
 def test_a_table_record_is_compared_as_its_dict() -> None:
     """The expectation of a golden case can be passed as it is."""
     table = Table(("n",), ((1,), (2,)))
