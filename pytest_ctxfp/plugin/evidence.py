@@ -34,8 +34,10 @@ def describe_collection(session: pytest.Session) -> CollectionRecord:
     kept = set(session.items)
     whole = {}
     folders = []
-    for report in reports.values():
+    for nodeid, report in reports.items():
         node = report.result[0].parent
+        if node is None or str(node.nodeid) != nodeid:
+            continue  # the session's own report lists what the command line picked out of modules
         if isinstance(node, pytest.Directory):
             folders.append(str(node.path))
         elif isinstance(node, pytest.File) and snapshot_path(node.path).exists():
