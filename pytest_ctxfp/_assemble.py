@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._calling import call_named, named_arguments
-from pytest_ctxfp._errors import AgentError, CtxfpError, describe_error, first_line
+from pytest_ctxfp._errors import AgentError, describe_error, first_line
 from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
 from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
 
@@ -32,7 +32,7 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
     }
     try:
         context = await suite.settle(call_named(suite.assembler, values, names), case.timeout)
-    except CtxfpError:
+    except suite.let_through:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
         message = f"the assembler raised {describe_error(error)}"

@@ -76,6 +76,15 @@ class Outcome:
         return self.hit and self.trace.expectation_sha not in {None, self.expectation_sha}
 
 
+@dataclass(slots=True)
+class _SuiteState:
+    """What was learned of a suite in this process: what its agent names, and that its contexts can be trusted."""
+
+    named: frozenset[str] | None = None
+    named_by_hits: frozenset[str] | None = None
+    proof: AssemblerProof = field(default_factory=AssemblerProof)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Prepared:
     """A case with its context: all that its key is made of but for what the agent names."""
@@ -93,6 +102,9 @@ class Runner:
         store: where traces are read and written, as its mode allows.
         load_identity: called once, when the first key is made.
         recorded_by: written into new traces.
+
+    Attributes:
+        n_calls: how often an agent was called, whatever came of it.
     """
 
     def __init__(self, store: TraceStore, load_identity: Callable[[], Identity], *, recorded_by: str) -> None:
@@ -100,10 +112,9 @@ class Runner:
         self._load_identity = load_identity
         self._identity: Identity | None = None
         self._recorded_by = recorded_by
-        self._named: frozenset[str] | None = None
-        self._named_by_hits: frozenset[str] | None = None
-        self._proof = AssemblerProof()
-        self._manifest_kept = False
+        self._states: dict[str, _SuiteState] = {}
+        self._manifests_kept = False
+        self.n_calls = 0
 
     @property
     def identity(self) -> Identity:
@@ -144,7 +155,7 @@ class Runner:
                 continue
             comparison = rescore(lookup.trace, prepared.case)
             if comparison is not None:
-                self._named_by_hits = named
+                self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
                     trace=lookup.trace,
@@ -163,13 +174,17 @@ class Runner:
         What was named when the last hit was recorded comes first, then the most telling set: a hit under
         a key that holds more is never less true.
         """
-        if self._named is not None:
-            yield self._named
+        state = self._state(suite)
+        if state.named is not None:
+            yield state.named
             return
-        first = () if self._named_by_hits is None else (self._named_by_hits,)
+        first = () if state.named_by_hits is None else (state.named_by_hits,)
         for named in dict.fromkeys((*first, *NAMED_SETS)):
             if "case" in named or not suite.reads_case:
                 yield named
+
+    def _state(self, suite: Suite) -> _SuiteState:
+        return self._states.setdefault(suite.scope, _SuiteState())
 
     def _key(self, prepared: _Prepared, named: frozenset[str]) -> CaseKey:
         return make_key(
@@ -183,29 +198,33 @@ class Runner:
     def _refuse(self, prepared: _Prepared, corrupt: str | None) -> CacheMiss:
         newest = self.store.newest(prepared.case.id)
         recorded = frozenset(newest.params or ()) if newest else frozenset()
-        named = recorded.intersection({"inputs", "case"}) if self._named is None else self._named
+        known = self._state(prepared.suite).named
+        named = recorded.intersection({"inputs", "case"}) if known is None else known
         key = self._key(prepared, named | ({"case"} if prepared.suite.reads_case else set()))
         why = corrupt or "; ".join(self._explain(prepared, key))
         cost = estimate_cost(prepared.case.id, self.store)
-        return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}")
+        return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}", corrupt=corrupt)
 
     def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[str, ...]:
-        return explain_miss(key, self.store, agent=self.identity.agent, context=prepared.context)
+        return explain_miss(key, self.store, identity=self.identity, context=prepared.context)
 
     async def _ask(self, prepared: _Prepared, corrupt: str | None) -> Outcome:
-        case, suite = prepared.case, prepared.suite
-        await self._proof.before_call(case, suite, prepared.context)
+        case, suite, state = prepared.case, prepared.suite, self._state(prepared.suite)
+        is_cached = self.store.mode.writes
+        if is_cached:
+            await state.proof.before_call(case, suite, prepared.context)
         agent = suite.build_agent()
         named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
-        self._named = named.intersection({"inputs", "case"}) | ({"case"} if suite.reads_case else set())
-        key = self._key(prepared, self._named)
+        state.named = named.intersection({"inputs", "case"}) | ({"case"} if suite.reads_case else set())
+        key = self._key(prepared, state.named)
         why = self._explain(prepared, key) if self.store.mode is CacheMode.AUTO and not corrupt else ()
-        trace = await self._call(prepared, agent, named, key)
-        unstored = self._keep(key, trace)
+        recording = await self._call(prepared, agent, named, key)
+        trace, unstored = recording.trace, self._keep(key, recording.trace)
         comparison = _score(trace, case)
         trace = replace(trace, passed_then=comparison.passed)
         unstored = unstored or self._keep(key, trace)
-        await self._proof.after_call(case, suite, prepared.context)
+        if is_cached:
+            await state.proof.after_call(case, suite, prepared.context)
         return Outcome(
             case=case,
             trace=trace,
@@ -216,23 +235,25 @@ class Runner:
             why=why,
             corrupt=corrupt,
             unstored=unstored,
-            key_hash=key.hash() if self.store.mode.writes else None,
-            ask_again=suite.ask_again,
+            key_hash=key.hash() if is_cached else None,
+            notes=(*_note_on_source(agent, self.identity, suite), *recording.notes),
         )
 
     async def _call(
         self, prepared: _Prepared, agent: Callable[..., object], named: frozenset[str], key: CaseKey
-    ) -> Trace:
+    ) -> Recording:
         """Ask the agent and return its answer as a trace without a verdict."""
         case = prepared.case
+        recorder = AnswerRecorder(case, key, context=prepared.context, recorded_by=self._recorded_by)
         values = {
             "question": case.question,
-            "context": prepared.context,
-            "inputs": case.inputs,
-            "case": case.view,
+            "context": copy_if_mutable(prepared.context),
+            "inputs": copy_if_mutable(case.inputs),
+            "case": copy_if_mutable(case.view),
             "model": prepared.suite.model,
             "sample": key.sample,
         }
+        self.n_calls += 1
         started = perf_counter_ns()
         try:
             returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
@@ -242,50 +263,32 @@ class Runner:
             message = f"the agent raised {describe_error(error)}"
             raise AgentError(message) from error
         elapsed_ms = (perf_counter_ns() - started) // 1_000_000
-        result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
-        return self._record(prepared, key, result, elapsed_ms)
-
-    def _record(self, prepared: _Prepared, key: CaseKey, result: AgentResult, elapsed_ms: int) -> Trace:
-        """Return the answer as a later load gives it, so that a miss is scored as a hit will be."""
-        answer = take_answer(result, prepared.case.result_kind, verdict_field=prepared.case.verdict_field)
-        sent = result.context if prepared.context is None else prepared.context
-        try:
-            trace = Trace(
-                case_id=key.case_id,
-                agent_sha=key.agent_sha,
-                model=key.model,
-                context_sha=key.context_sha,
-                question=key.question,
-                sql_executed=result.sql,
-                result=answer.value,
-                cost=result.cost,
-                latency_ms=elapsed_ms if result.latency_ms is None else result.latency_ms,
-                turns=result.turns,
-                tool_calls=to_json_value(result.tool_calls),
-                raw=answer.raw,
-                status=answer.status,
-                recorded_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
-                recorded_by=self._recorded_by,
-                served_model=result.served_model,
-                expectation_sha=expectation_sha(prepared.case),
-                context=None if sent is None else record_context(sent),
-                tokens=result.tokens,
-            )
-            return self.store.prepare(key, trace)
-        except ValueError as error:
-            message = f"the agent's answer can't be recorded: {error}"
-            raise AgentError(message) from error
+        return recorder.record(returned, elapsed_ms, prepare=self.store.prepare)
 
     def _keep(self, key: CaseKey, trace: Trace) -> str | None:
         """Store a trace where the mode allows it; return why that failed, if it did."""
+        if not self.store.mode.writes:
+            return None
         try:
             self.store.store(key, trace)
-            if self.identity.agent is not None and not self._manifest_kept:
-                self.store.write_manifest(self.identity.agent)
-                self._manifest_kept = True
+            if not self._manifests_kept:
+                for manifest in filter(None, (self.identity.agent, self.identity.context)):
+                    self.store.write_manifest(manifest)
+                self._manifests_kept = True
         except OSError as error:
             return f"{error.filename or self.store.dir}: {error.strerror or error}"
         return None
+
+
+def _note_on_source(agent: Callable[..., object], identity: Identity, suite: Suite) -> tuple[str, ...]:
+    """Warn of an agent whose own file is not one of the agent's files: a change in it would not be seen."""
+    file = suite.shown_source(agent)
+    if identity.agent is None or file is None or any(name == file for name, _ in identity.agent.entries):
+        return ()
+    return (
+        f"{file} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
+        " move what answers to a file that is",
+    )
 
 
 def _score(trace: Trace, case: GoldenCase) -> Comparison:

@@ -37,6 +37,8 @@ class Suite:
         model: label of the model.
         key_parts: the dict of the fixture ``ctx_agent_key``.
         reads_case: the agent's own fixtures read the case, so the case is in the key.
+        parameters: the test's own parameters that the agent's fixtures read, by name.
+        scope: tells suites apart whose agents may name other arguments: the file of the test.
         settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
             limit in seconds.
         ask_again: the command that asks the agent anew, for failure texts.
@@ -47,6 +49,8 @@ class Suite:
     model: str
     key_parts: Mapping[str, object]
     reads_case: bool
+    parameters: Mapping[str, JSONValue]
+    scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
     ask_again: str = ""
 
@@ -90,6 +94,8 @@ def make_key(
         named_params["inputs"] = dict(case.inputs)
     if "case" in named:
         named_params["case"] = case.view.to_dict()
+    if suite.parameters:
+        named_params["parameters"] = dict(suite.parameters)
     params = _merged_params(parts.pop("params", None), named_params)
     try:
         return CaseKey(
@@ -123,7 +129,7 @@ def _merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSON
     if not isinstance(given, dict):
         message = f"fixture ctx_agent_key gives params of type {type(given).__name__}: make it a dict"
         raise CtxfpError(message)
-    taken = sorted({"inputs", "case"}.intersection(given))
+    taken = sorted({"inputs", "case", "parameters"}.intersection(given))
     if taken:
         message = f"fixture ctx_agent_key gives params[{taken[0]!r}], a name of the plugin's own: rename it"
         raise CtxfpError(message)

@@ -106,6 +106,7 @@ class CaseTracer:
             reads_case=reads_case(self._request.node),
             settle=settle,
             ask_again=command_for(self._request.node, "--ctx-refresh"),
+            let_through=(CtxfpError, pytest.exit.Exception),
         )
 
     def _fixture(self, name: str) -> object:
