@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from datetime import datetime, timezone
+from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._answer import take_answer, to_json_value
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
-from pytest_ctxfp._calling import call_named, named_arguments
+from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
 from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
-from pytest_ctxfp._match import rescore
-from pytest_ctxfp._misses import estimate_cost, explain_miss, record_context
-from pytest_ctxfp._model import AgentResult
+from pytest_ctxfp._match import check_scorable, rescore, scored_value
+from pytest_ctxfp._misses import estimate_cost, explain_miss
+from pytest_ctxfp._recording import AnswerRecorder
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
-from pytest_ctxfp._trace import Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
+    from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity, Suite
+    from pytest_ctxfp._trace import Trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,7 +43,8 @@ class Outcome:
         unstored: why the answer could not be stored, if it could not.
         expectation_sha: identity of what is expected now.
         key_hash: name of the trace in the store, or None where no cache is in use.
-        ask_again: the command that asks the agent anew.
+        ask_again: the command that asks the agent anew, where the answer is stored.
+        notes: what a user should know of the suite or of the agent's figures.
     """
 
     case: GoldenCase
@@ -58,6 +58,7 @@ class Outcome:
     unstored: str | None = None
     key_hash: str | None = None
     ask_again: str = ""
+    notes: tuple[str, ...] = ()
 
     def check(self) -> None:
         """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
@@ -68,7 +69,8 @@ class Outcome:
     @property
     def answer(self) -> JSONValue:
         """The value that was scored, after its JSON round trip; the raw text where it held no value."""
-        return self.trace.result if self.trace.status == "ok" else self.trace.raw
+        value = scored_value(self.trace, self.case)
+        return self.trace.raw if value is None else value
 
     @property
     def rescored(self) -> bool:
@@ -131,6 +133,7 @@ class Runner:
             CacheMiss: no answer is stored and the store's mode allows no call.
             CtxfpError: fixtures that don't fit together, a context that isn't reproducible.
         """
+        check_scorable(case)
         prepared = await self._prepare(case, suite)
         found, corrupt = self._find(prepared) if self.store.mode.reads else (None, None)
         if found is not None:
@@ -164,6 +167,7 @@ class Runner:
                     expectation_sha=expectation_sha(prepared.case),
                     key_hash=key.hash(),
                     ask_again=prepared.suite.ask_again,
+                    notes=_note_on_assembler(prepared.suite.assembler, self.identity),
                 )
                 return outcome, None
         return None, corrupt
@@ -236,7 +240,11 @@ class Runner:
             corrupt=corrupt,
             unstored=unstored,
             key_hash=key.hash() if is_cached else None,
-            notes=(*_note_on_source(agent, self.identity, suite), *recording.notes),
+            notes=(
+                *_note_on_assembler(suite.assembler, self.identity),
+                *_note_on_agent(agent, self.identity),
+                *recording.notes,
+            ),
         )
 
     async def _call(
@@ -257,7 +265,7 @@ class Runner:
         started = perf_counter_ns()
         try:
             returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
-        except CtxfpError:
+        except prepared.suite.let_through:
             raise
         except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
             message = f"the agent raised {describe_error(error)}"
@@ -280,14 +288,25 @@ class Runner:
         return None
 
 
-def _note_on_source(agent: Callable[..., object], identity: Identity, suite: Suite) -> tuple[str, ...]:
+def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[str, ...]:
     """Warn of an agent whose own file is not one of the agent's files: a change in it would not be seen."""
-    file = suite.shown_source(agent)
-    if identity.agent is None or file is None or any(name == file for name, _ in identity.agent.entries):
+    name = identity.name_of(source_file(agent))
+    if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
     return (
-        f"{file} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
-        " move what answers to a file that is",
+        f"{name} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
+        " let ctx_agent return a function of a file that is",
+    )
+
+
+def _note_on_assembler(assembler: Callable[..., object] | None, identity: Identity) -> tuple[str, ...]:
+    """Warn of an assembler whose own file is one of the agent's files."""
+    name = None if assembler is None else identity.name_of(source_file(assembler))
+    if name is None or not identity.is_of_agent(name):
+        return ()
+    return (
+        f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question again,"
+        f" though the contexts stay the same; exclude it with '!{name}'",
     )
 
 

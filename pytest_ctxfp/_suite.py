@@ -12,6 +12,7 @@ from pytest_ctxfp._model import Table
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._model import GoldenCase, JSONValue
@@ -42,6 +43,8 @@ class Suite:
         settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
             limit in seconds.
         ask_again: the command that asks the agent anew, for failure texts.
+        let_through: what an agent or assembler may raise without having failed: our own errors, and a
+            wish to end the run.
     """
 
     build_agent: Callable[[], Callable[..., object]]
@@ -53,6 +56,7 @@ class Suite:
     scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
     ask_again: str = ""
+    let_through: tuple[type[Exception], ...] = (CtxfpError,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,6 +65,7 @@ class Identity:
 
     agent: Manifest | None = None
     context: Manifest | None = None
+    rootdir: Path | None = None
 
     @property
     def agent_sha(self) -> str:
@@ -71,6 +76,16 @@ class Identity:
     def context_sha(self) -> str:
         """Tree SHA of the files that stand for the context, or ``-``."""
         return self.context.sha if self.context else NO_IDENTITY
+
+    def name_of(self, file: Path | None) -> str | None:
+        """Return a file's name relative to the rootdir, or None where it lies outside."""
+        if file is None or self.rootdir is None or not file.is_relative_to(self.rootdir):
+            return None
+        return file.relative_to(self.rootdir).as_posix()
+
+    def is_of_agent(self, name: str) -> bool:
+        """Whether a file, named relative to the rootdir, is one of the agent's."""
+        return self.agent is not None and any(entry == name for entry, _ in self.agent.entries)
 
 
 def make_key(
