@@ -99,11 +99,11 @@ DO = {
     "returns keys that are no texts": lambda: {1: 2},
     "returns a huge integer": lambda: {"rows": [[10**5000]]},
     "returns a set in a cell": lambda: {"rows": [[{1}]]},
-    "returns a cost that is no number": lambda: AgentResult(TABLE, cost=NOISE),
-    "returns a cost that is NaN": lambda: AgentResult(TABLE, cost=float("nan")),
-    "returns an object as latency": lambda: AgentResult(TABLE, latency_ms=object()),
-    "returns bytes as SQL": lambda: AgentResult(TABLE, sql=b"x"),
-    "returns a set as tool calls": lambda: AgentResult(TABLE, tool_calls={1}),
+    "answers with a cost that is no number": lambda: AgentResult(TABLE, cost=NOISE),
+    "answers with a cost that is NaN": lambda: AgentResult(TABLE, cost=float("nan")),
+    "answers with an object as latency": lambda: AgentResult(TABLE, latency_ms=object()),
+    "answers with bytes as SQL": lambda: AgentResult(TABLE, sql=b"x"),
+    "answers with a set as tool calls": lambda: AgentResult(TABLE, tool_calls={1}),
     "says prose": lambda: "There are many, I think. " + NOISE,
     "says nothing": lambda: "",
     "says megabytes": lambda: {"columns": ["n"], "rows": [["y" * 1_000_000]]},
@@ -328,7 +328,8 @@ def test_golden_file_in_a_folder_with_an_odd_name(project: Project, how: list[st
     project.run(*how).assert_outcomes(passed=2)
     project.run(*how, f"{folder}/golden.yaml::orders").assert_outcomes(passed=1)
     project.answer({"How many orders?": 98})
-    result = project.run(*how, f"{folder}/golden.yaml::orders")
+    project.run("--ctx-cache")
+    result = project.run(*how, "--ctx-cache", f"{folder}/golden.yaml::orders")
     result.stdout.fnmatch_lines(["ask again * --ctx-refresh"])
     result.assert_outcomes(failed=1)
     output_of(result)
@@ -709,13 +710,13 @@ def test_python_tests_with_hostile_agents(odd_project: Project, how: list[str]) 
     ET.parse(odd_project.path / "junit.xml")
 
 
-def test_reruns_pay_once_and_count_once(odd_project: Project, how: list[str]) -> None:
-    """With pytest-rerunfailures a wrong answer is replayed, an error asked again; each case counts once."""
+def test_reruns_pay_for_errors_alone(odd_project: Project, how: list[str]) -> None:
+    """With pytest-rerunfailures a wrong answer is replayed, an error asked again; each call is counted."""
     write_cases(odd_project, [{"id": what, "question": what} for what in ("answers", "says prose", "exits")])
     result = odd_project.run(*how, "--ctx-cache", "--reruns=2")
     result.assert_outcomes(passed=1, failed=1, errors=1)
     assert result.parseoutcomes()["rerun"] == 4
-    result.stdout.fnmatch_lines(["cases * 3: 1 passed, 1 failed, 1 error", "cost * in 2 calls, *"])
+    result.stdout.fnmatch_lines(["cases * 3: 1 passed, 1 failed, 1 error", "cost * in 5 calls, *"])
     output_of(result)
 
 
