@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -9,11 +11,14 @@ from shop.agent import answer
 from shop.assembler import assemble
 from shop.database import build_database
 
+from pytest_ctxfp import tree_sha
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
-    from pathlib import Path
 
     from pytest_ctxfp import AgentResult
+
+SHOP = Path(__file__).parent / "shop"
 
 
 @pytest.fixture(scope="session")
@@ -31,8 +36,10 @@ def ctx_assembler() -> Callable[[str, Mapping[str, object]], str]:
 @pytest.fixture
 def ctx_agent(shop_database: Path) -> Callable[[str, str], AgentResult]:
     """What answers a case; not even built where every answer is in the cache."""
+    return partial(answer, database=shop_database)
 
-    def ask(question: str, context: str) -> AgentResult:
-        return answer(question, context, database=shop_database)
 
-    return ask
+@pytest.fixture(scope="session")
+def ctx_agent_key() -> dict[str, object]:
+    """What answers depend on besides: other rows in the database ask every question again."""
+    return {"params": {"database": tree_sha(SHOP, suffixes=[".sql"])}}

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import inspect
+from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._model import CaseView
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    T = TypeVar("T")
-
+T = TypeVar("T")
 _BY_NAME = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
 
 
@@ -40,6 +43,32 @@ def named_arguments(
 def call_named(function: Callable[..., T], values: Mapping[str, object], names: frozenset[str]) -> T:
     """Call ``function`` with those of ``values`` that it names."""
     return function(**{name: values[name] for name in names})
+
+
+def copy_if_mutable(value: T) -> T:
+    """Return a copy of what an agent or assembler could change; the original stays as it was keyed."""
+    if isinstance(value, CaseView):
+        return CaseView(
+            id=value.id,
+            question=value.question,
+            inputs=copy.deepcopy(dict(value.inputs)),
+            metadata=copy.deepcopy(dict(value.metadata)),
+            result_kind=value.result_kind,
+        )  # type: ignore[return-value]
+    return copy.deepcopy(value) if isinstance(value, (dict, list)) and value else value
+
+
+def source_file(function: object) -> Path | None:
+    """Return the file that defines a function, or a callable object's class; None where there is none."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    if not (inspect.isfunction(function) or inspect.ismethod(function) or inspect.isclass(function)):
+        function = type(function)
+    try:
+        file = inspect.getsourcefile(inspect.unwrap(function))
+    except (OSError, TypeError):
+        return None
+    return None if file is None else Path(file)
 
 
 def _parameters(function: Callable[..., object], role: str) -> list[inspect.Parameter]:

@@ -94,7 +94,7 @@ def _read_by_kind(node: Mapping, values: dict[str, Any], faults: list[Fault]) ->
     verdict_field = values.get("verdict_field", VERDICT_FIELDS[0])
     values["expected"] = expected = read_expectation(node, kind, verdict_field, faults)
     if isinstance(expected, Table):
-        check_table(node, expected, match, faults)
+        check_table(node, expected, kind=kind, match=match, faults=faults)
 
 
 def case_from_dict(data: object) -> GoldenCase:

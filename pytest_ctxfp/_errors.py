@@ -61,12 +61,14 @@ class CacheMiss(CtxfpError):
     Args:
         key: the key that was looked up.
         explanation: what differs from the newest stored answer of that case, and the remedy.
+        corrupt: what is wrong with the stored file, where there is one.
     """
 
-    def __init__(self, key: CaseKey, explanation: str) -> None:
-        super().__init__(key, explanation)
+    def __init__(self, key: CaseKey, explanation: str, corrupt: str | None = None) -> None:
+        super().__init__(key, explanation, corrupt)
         self.key = key
         self.explanation = explanation
+        self.corrupt = corrupt
 
     def __str__(self) -> str:
         return self.explanation

@@ -193,10 +193,12 @@ def _read_sought(node: Scalar, match: str, faults: list[Fault]) -> str:
     return node.text
 
 
-def check_table(case: Mapping, table: Table, match: str, faults: list[Fault]) -> None:
-    """Check an expected table against the match mode and the tolerance of its case."""
+def check_table(case: Mapping, table: Table, *, kind: ResultKind, match: str, faults: list[Fault]) -> None:
+    """Check an expected table against the kind, the match mode and the tolerance of its case."""
     shape = [len(row) for row in table.rows]
-    if match == "scalar" and shape != [1]:
+    if kind is ResultKind.VERDICT and shape != [1]:
+        faults.append(Fault(case.lines["expected"], "a verdict is a single cell: write expected: true"))
+    elif match == "scalar" and shape != [1]:
         width = f"{shape[0]}" if len(set(shape)) == 1 else "?"
         reason = f"`expected` has {len(shape)} rows of {width} cells: scalar wants a single cell, [[99]]"
         faults.append(Fault(case.lines["expected"], f"{reason}; or write match: set"))

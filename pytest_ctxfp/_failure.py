@@ -47,7 +47,7 @@ def describe_failure(outcome: Outcome) -> str:
         _block("actual", _render_actual(outcome)),
         _block("answer", [_describe_origin(outcome)]),
     ]
-    if outcome.ask_again:
+    if outcome.hit:
         blocks.append(_block("ask again", [outcome.ask_again]))
     return "\n".join([escape_line(outcome.comparison.reason), "", *blocks])
 

@@ -115,7 +115,7 @@ def _parse(path: str, text: str) -> Parsed:
 
         return parse_json_lines(text) if suffix == ".jsonl" else parse_json(text)
     reason = f"the suffix {suffix!r} tells no format: name it {', '.join(SUFFIXES)}"
-    raise TreeError(None, f"{reason}, or read it with the hook pytest_ctxfp_load_cases")
+    raise TreeError(None, reason)
 
 
 def _find_root(path: str, parsed: Parsed) -> tuple[Node, bool]:

@@ -25,27 +25,26 @@ class SessionLoop:
         try:
             return self._loop.run_until_complete(task)
         except asyncio.CancelledError as error:
-            self._cancel_all()
             # Nothing outside cancels this task, so this is an error as any other, and no wish to stop.
             message = "it was cancelled from within"
             raise RuntimeError(message) from error
         except BaseException:
-            self._cancel_all()
+            self._cancel({task})
             raise
 
     def close(self) -> None:
         """Cancel what still runs and close the loop."""
         if self._loop is None:
             return
-        self._cancel_all()
+        self._cancel(asyncio.all_tasks(self._loop))
         self._loop.run_until_complete(self._loop.shutdown_asyncgens())
         self._loop.run_until_complete(self._loop.shutdown_default_executor())
         self._loop.close()
         self._loop = None
 
-    def _cancel_all(self) -> None:
+    def _cancel(self, tasks: set[asyncio.Task[T]] | set[asyncio.Task[object]]) -> None:
+        """Cancel tasks and wait for their end; others, such as a client's reader, run on."""
         assert self._loop is not None
-        tasks = asyncio.all_tasks(self._loop)
         for task in tasks:
             task.cancel()
         self._loop.run_until_complete(_ended(tasks))
@@ -55,7 +54,7 @@ async def _as_coroutine(awaitable: Awaitable[T]) -> T:
     return await awaitable
 
 
-async def _ended(tasks: set[asyncio.Task[object]]) -> None:
+async def _ended(tasks: set[asyncio.Task[T]] | set[asyncio.Task[object]]) -> None:
     await asyncio.gather(*tasks, return_exceptions=True)
 
 

@@ -48,10 +48,24 @@ def rescore(trace: Trace, case: GoldenCase) -> Comparison | None:
     Raises:
         CtxfpError: as ``score_answer``.
     """
+    verdict = _score(case, scored_value(trace, case))
     if trace.status == "ok":
-        return _score(case, trace.result)
-    found = re_extract(trace.raw, case.result_kind)
-    return _score(case, found.value) or Comparison(False, _say_unfit(case, found.raw))
+        return verdict
+    return verdict or Comparison(False, _say_unfit(case, trace.raw or ""))
+
+
+def scored_value(trace: Trace, case: GoldenCase) -> JSONValue:
+    """Return the value of a trace that is scored: what was recorded, or what is found in its text today."""
+    return trace.result if trace.status == "ok" else re_extract(trace.raw, case.result_kind).value
+
+
+def check_scorable(case: GoldenCase) -> None:
+    """Refuse a case whose answer can't be scored, before anybody is asked.
+
+    Raises:
+        CtxfpError: as ``score_answer``.
+    """
+    _score(case, None)
 
 
 def _score(case: GoldenCase, value: JSONValue) -> Comparison | None:

@@ -19,10 +19,12 @@ if TYPE_CHECKING:
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._store import TraceStore
+    from pytest_ctxfp._suite import Identity
+    from pytest_ctxfp._trace import Trace
 
 LINES_SHA = "lines_sha"
 _MAX_NAMES = 3
-_SAME_KEY = "the stored answer has another shape than the case asks for"
+_OTHER_SHAPE = "the stored answer has another shape than the case asks for"
 
 
 def record_context(context: object) -> dict[str, JSONValue]:
@@ -37,7 +39,7 @@ def explain_miss(
     key: CaseKey,
     store: TraceStore,
     *,
-    agent: Manifest | None,
+    identity: Identity,
     context: object,
 ) -> tuple[str, ...]:
     """Name what differs between a key and the newest stored trace of its case.
@@ -45,7 +47,7 @@ def explain_miss(
     Args:
         key: what was looked up.
         store: its traces are scanned once, by the first miss.
-        agent: the agent's files as they are now.
+        identity: the files of the agent and the context as they are now.
         context: the context as it is now, or None without one.
 
     Returns:
@@ -56,12 +58,14 @@ def explain_miss(
     if newest is None:
         return ("new case",)
     explanations = {
-        "agent_sha": lambda: f"agent: {_changed_files(store.read_manifest(newest.agent_sha), agent)}",
-        "context_sha": lambda: f"context: {_changed_layers(newest.context, context)}",
+        "agent_sha": lambda: (
+            f"agent: {_changed_files(store.read_manifest(newest.agent_sha), identity.agent)}"
+        ),
+        "context_sha": lambda: f"context: {_changed_context(newest, store, identity, context)}",
         "model": lambda: f"model: {newest.model} -> {key.model}",
     }
     differing = newest.differences(key)
-    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_SAME_KEY,)
+    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
 
 
 def estimate_cost(case_id: str, store: TraceStore) -> str:
@@ -86,6 +90,12 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
             *(f"{name} (gone)" for name in changes.removed),
         ]
     )
+
+
+def _changed_context(newest: Trace, store: TraceStore, identity: Identity, context: object) -> str:
+    if context is None and identity.context is not None:
+        return _changed_files(store.read_manifest(newest.context_sha), identity.context)
+    return _changed_layers(newest.context, context)
 
 
 def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object) -> str:

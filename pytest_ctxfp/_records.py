@@ -39,6 +39,7 @@ class CaseRecord(TypedDict, total=False):
     unstored: str
     xfailed: bool
     notes: list[str]
+    calls: int
 
 
 class SnapshotRecord(TypedDict, total=False):
@@ -93,6 +94,7 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         "model": escape_surrogates(trace.model),
         "latency_ms": trace.latency_ms,
         "why": [escape_surrogates(part) for part in outcome.why],
+        "notes": [escape_surrogates(note) for note in outcome.notes],
     }
     _add_known(
         record,

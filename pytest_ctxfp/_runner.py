@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
 from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
-from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
+from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
 from pytest_ctxfp._match import check_scorable, rescore, scored_value
@@ -80,7 +80,7 @@ class Outcome:
 
 @dataclass(slots=True)
 class _SuiteState:
-    """What was learned of a suite in this process: what its agent names, and that its contexts can be trusted."""
+    """What was learned of a suite in this process: what its agent names, and its assembler's proof."""
 
     named: frozenset[str] | None = None
     named_by_hits: frozenset[str] | None = None
@@ -293,10 +293,11 @@ def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[st
     name = identity.name_of(source_file(agent))
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
-    return (
+    note = (
         f"{name} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
-        " let ctx_agent return a function of a file that is",
+        " let ctx_agent return a function of a file that is"
     )
+    return (note,)
 
 
 def _note_on_assembler(assembler: Callable[..., object] | None, identity: Identity) -> tuple[str, ...]:
@@ -304,10 +305,11 @@ def _note_on_assembler(assembler: Callable[..., object] | None, identity: Identi
     name = None if assembler is None else identity.name_of(source_file(assembler))
     if name is None or not identity.is_of_agent(name):
         return ()
-    return (
+    note = (
         f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question again,"
-        f" though the contexts stay the same; exclude it with '!{name}'",
+        f" though the contexts stay the same; exclude it with '!{name}'"
     )
+    return (note,)
 
 
 def _score(trace: Trace, case: GoldenCase) -> Comparison:

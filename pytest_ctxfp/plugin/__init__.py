@@ -13,7 +13,8 @@ from pytest_ctxfp.plugin.options import (
     are_snapshots_asked_for,
     check_options,
     get_settings,
-    is_cache_asked_for,
+    is_cache_flag_given,
+    may_be_golden,
 )
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_ctxfp.plugin.session import ensure_session
 
         ensure_session(config)
-    if not hasattr(config, "workerinput") and is_cache_asked_for(config):
+    if not hasattr(config, "workerinput") and is_cache_flag_given(config):
         from pytest_ctxfp.plugin.session import check_usage
 
         check_usage(config)
@@ -69,16 +70,13 @@ def pytest_collect_file(
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collect golden files, beside what other plugins collect."""
     collectors = yield
-    if file_path.suffix in {".yaml", ".yml", ".json", ".jsonl"}:
-        from pytest_ctxfp.plugin.collect import collect_golden
+    if not may_be_golden(file_path, parent.session, is_taken=bool(collectors)):
+        return collectors
+    from pytest_ctxfp.plugin.collect import GoldenFile
+    from pytest_ctxfp.plugin.session import ensure_session
 
-        golden = collect_golden(file_path, parent, is_taken=bool(collectors))
-        if golden is not None:
-            from pytest_ctxfp.plugin.session import ensure_session
-
-            ensure_session(parent.config)
-            return [*collectors, golden]
-    return collectors
+    ensure_session(parent.config)
+    return [*collectors, GoldenFile.for_path(parent, file_path)]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -97,7 +95,9 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     marker = metafunc.definition.get_closest_marker("ctx_golden")
     if marker is not None and "ctx_case" in metafunc.fixturenames:
         from pytest_ctxfp.plugin.collect import parametrise_cases
+        from pytest_ctxfp.plugin.session import ensure_session
 
+        ensure_session(metafunc.config)
         parametrise_cases(metafunc, marker)
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from fnmatch import fnmatch
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -12,40 +10,14 @@ import pytest
 
 from pytest_ctxfp._display import escape_line, escape_lines
 from pytest_ctxfp._errors import CaseMismatch, GoldenError, first_line
-from pytest_ctxfp._golden import SUFFIXES, item_name, load_golden, load_if_golden
+from pytest_ctxfp._golden import item_name, load_golden, load_if_golden
+from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp.plugin.items import shown_path
-from pytest_ctxfp.plugin.options import get_settings
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_ctxfp._model import GoldenCase
     from pytest_ctxfp._runner import Outcome
-
-
-def is_explicit(path: Path, session: pytest.Session) -> bool:
-    """Whether the user named this very file, alone or in front of ``::case-id``."""
-    if session.isinitpath(path):
-        return True
-    invoked = session.config.invocation_params
-    named = (str(argument).partition("::")[0] for argument in invoked.args)
-    return any(name and Path(os.path.abspath(invoked.dir / name)) == path for name in named)
-
-
-def collect_golden(path: Path, parent: pytest.Collector, *, is_taken: bool) -> GoldenFile | None:
-    """Return the collector of a golden file, or None where the file is not one of ours.
-
-    Args:
-        path: any file.
-        parent: the collector of its folder.
-        is_taken: another plugin collected it; then it is ours only if its name says so.
-    """
-    patterns = get_settings(parent.config).golden_files
-    if any(fnmatch(path.name, pattern) for pattern in patterns):
-        return GoldenFile.for_path(parent, path)
-    if path.suffix in SUFFIXES and not is_taken and is_explicit(path, parent.session):
-        return GoldenFile.for_path(parent, path)
-    return None
 
 
 class GoldenFile(pytest.Module):
@@ -66,7 +38,7 @@ class GoldenFile(pytest.Module):
         Raises:
             CollectError: with all faults of the file, without a traceback.
         """
-        load = load_golden if is_explicit(self.path, self.session) else load_if_golden
+        load = load_golden if self.session.isinitpath(self.path) else load_if_golden
         try:
             golden = load(self.path)
             items = self._make_items(golden.cases) if golden else []
@@ -160,7 +132,26 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
             f"marker ctx_golden{marker.args!r}: no golden file is matched, relative to the test's folder"
         )
         raise pytest.Collector.CollectError(message)
-    metafunc.parametrize("ctx_case", cases, ids=[item_name(case.id) for case in cases])
+    has_timeout_plugin = metafunc.config.pluginmanager.hasplugin("timeout")
+    metafunc.parametrize(
+        "ctx_case",
+        [
+            pytest.param(
+                case,
+                id=item_name(case.id),
+                marks=[*_marks_of(case, has_timeout_plugin=has_timeout_plugin)],
+            )
+            for case in cases
+        ],
+    )
+
+
+def add_tag_keywords(item: pytest.Item) -> None:
+    """Let ``-k`` find a Python test by the tags of the case it runs."""
+    callspec = getattr(item, "callspec", None)
+    case = callspec.params.get("ctx_case") if callspec else None
+    if isinstance(case, GoldenCase):
+        item.extra_keyword_matches.update(case.tags)
 
 
 def drop_claimed(config: pytest.Config, items: list[pytest.Item]) -> None:

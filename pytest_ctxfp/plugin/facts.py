@@ -6,7 +6,6 @@ import json
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
 
     from pytest_ctxfp._records import CaseRecord, CollectionRecord, Record, SnapshotRecord, TestRecord
@@ -42,11 +41,9 @@ class RunFacts:
         """Return the records of all cases, of their last attempts."""
         return _cases([record for records in self._records.values() for record in records])
 
-    def calls(self) -> Iterator[CaseRecord]:
-        """Yield the record of every answer that was paid for, earlier attempts included."""
-        for record in [*_cases(self._earlier), *self.cases()]:
-            if record["state"] in {"miss", "refreshed", "uncached"}:
-                yield record
+    def calls(self) -> list[CaseRecord]:
+        """Return the record of every call of an agent, whatever came of it, earlier attempts included."""
+        return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("calls")]
 
     def snapshots(self) -> list[SnapshotRecord]:
         """Return the records of all checks of contexts, of their tests' last attempts."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from typing import TYPE_CHECKING
 
 import pytest
@@ -13,11 +14,10 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._store import CacheMode
 
-DEFAULT_GOLDEN_FILES = " ".join(
-    f"{stem}.{suffix}"
-    for stem in ("golden", "golden_*", "golden-*", "*.golden")
-    for suffix in ("yaml", "yml", "json", "jsonl")
-)
+GOLDEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
+DEFAULT_GOLDEN_FILES = [
+    f"{stem}{suffix}" for stem in ("golden", "golden_*", "golden-*", "*.golden") for suffix in GOLDEN_SUFFIXES
+]
 DEFAULT_CACHE_DIR = ".ctxfp/traces"
 DEFAULT_MODEL = "frontmatter"
 ON_MISS = ("call", "fail", "skip")
@@ -36,7 +36,6 @@ class Settings:
         agent_paths: patterns of the files that make the agent what it is.
         context_paths: patterns of the files that stand for the context where there is no assembler.
         model: label of the model, unless the fixture ``ctx_model`` gives one.
-        golden_files: file name patterns of golden files.
         snapshot_create: write snapshots that are missing.
         snapshot_update: write snapshots that are missing or changed.
         snapshot_update_layers: names and globs of layers in which a change is accepted.
@@ -51,7 +50,6 @@ class Settings:
     agent_paths: tuple[str, ...]
     context_paths: tuple[str, ...]
     model: str
-    golden_files: tuple[str, ...]
     snapshot_create: bool
     snapshot_update: bool
     snapshot_update_layers: tuple[str, ...]
@@ -146,9 +144,10 @@ def _add_ini_options(parser: pytest.Parser) -> None:
     parser.addini("ctx_model", f"label of the model in keys and reports (default: {DEFAULT_MODEL})")
     parser.addini(
         "ctx_golden_files",
-        "file name patterns of golden files (default: golden.* golden_*.* golden-*.* *.golden.*)",
+        "globs of golden files: of names, or with a slash of paths from the rootdir"
+        " (default: golden.* golden_*.* golden-*.* *.golden.*)",
         type="args",
-        default=DEFAULT_GOLDEN_FILES.split(),
+        default=DEFAULT_GOLDEN_FILES,
     )
     parser.addini(
         "ctx_snapshot_text",
@@ -195,6 +194,29 @@ def check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(message)
 
 
+def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> bool:
+    """Whether a file is to be looked at: by its name, or because the user named it.
+
+    Args:
+        path: any file.
+        session: knows what the user named.
+        is_taken: another plugin collected it; then only its name makes it ours.
+    """
+    if path.suffix not in GOLDEN_SUFFIXES:
+        return False
+    if any(_is_matched(path, pattern, session) for pattern in session.config.getini("ctx_golden_files")):
+        return True
+    return not is_taken and session.isinitpath(path)
+
+
+def _is_matched(path: Path, pattern: str, session: pytest.Session) -> bool:
+    """Match a pattern with the file's name or, if it has a slash, with its path from the rootdir."""
+    if "/" not in pattern:
+        return fnmatch(path.name, pattern)
+    rootdir = session.config.rootpath
+    return path.is_relative_to(rootdir) and fnmatch(path.relative_to(rootdir).as_posix(), pattern)
+
+
 def get_settings(config: pytest.Config) -> Settings:
     """Return the settings of this process, parsed when they are first asked for."""
     if SETTINGS not in config.stash:
@@ -211,7 +233,6 @@ def _parse_settings(config: pytest.Config) -> Settings:
         agent_paths=tuple(config.getini("ctx_agent_paths")),
         context_paths=tuple(config.getini("ctx_context_paths")),
         model=config.getini("ctx_model") or DEFAULT_MODEL,
-        golden_files=tuple(config.getini("ctx_golden_files")),
         snapshot_create=config.getoption("ctx_snapshot_create") or config.getoption("ctx_snapshot_update"),
         snapshot_update=config.getoption("ctx_snapshot_update"),
         snapshot_update_layers=tuple(config.getoption("ctx_snapshot_update_layer")),
@@ -222,13 +243,17 @@ def _parse_settings(config: pytest.Config) -> Settings:
 
 def is_cache_asked_for(config: pytest.Config) -> bool:
     """Say whether a flag or the ini file wants answers to be read or stored."""
-    flags = ("ctx_cache", "ctx_refresh")
     return (
-        any(config.getoption(flag) for flag in flags)
-        or config.getoption("ctx_on_miss") != "call"
+        is_cache_flag_given(config)
         or config.getini("ctx_cache")
         or (config.getoption("ctx_no_cache") and _configured_cache_dir(config) is not None)
     )
+
+
+def is_cache_flag_given(config: pytest.Config) -> bool:
+    """Say whether a flag, here or in addopts, wants answers to be read or stored."""
+    flags = config.getoption("ctx_cache"), config.getoption("ctx_refresh")
+    return any(flags) or config.getoption("ctx_on_miss") != "call"
 
 
 def _cache_mode(config: pytest.Config) -> CacheMode:
@@ -243,8 +268,9 @@ def _cache_mode(config: pytest.Config) -> CacheMode:
 
 
 def _configured_cache_dir(config: pytest.Config) -> str | None:
+    flag = config.getoption("ctx_cache_dir")
     return (
-        config.getoption("ctx_cache_dir")
+        (flag and os.path.join(config.invocation_params.dir, flag))
         or os.environ.get("CTXFP_CACHE_DIR")
         or config.getini("ctx_cache_dir")
         or None

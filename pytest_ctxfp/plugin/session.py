@@ -16,7 +16,7 @@ from pytest_ctxfp._runner import Runner
 from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._store import CacheMode, TraceStore
 from pytest_ctxfp._suite import Identity
-from pytest_ctxfp.plugin.collect import GoldenItem, drop_claimed
+from pytest_ctxfp.plugin.collect import GoldenItem, add_tag_keywords, drop_claimed
 from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.items import names_below_file
@@ -71,9 +71,10 @@ def load_identity(settings: Settings) -> Identity:
         message = f"ini option ctx_agent_paths: {error}"
         raise CtxfpError(message) from None
     if not settings.context_paths:
-        return Identity(agent=agent)
+        return Identity(agent=agent, rootdir=settings.rootdir)
     try:
-        return Identity(agent=agent, context=hash_paths(settings.context_paths, rootdir=settings.rootdir))
+        context = hash_paths(settings.context_paths, rootdir=settings.rootdir)
+        return Identity(agent=agent, context=context, rootdir=settings.rootdir)
     except CtxfpError as error:
         message = f"ini option ctx_context_paths: {error}"
         raise CtxfpError(message) from None
@@ -131,6 +132,11 @@ class ReportHooks:
         self._has_snapshots: dict[str, bool] = {}
         self._collection_sent = False
 
+    def pytest_itemcollected(self, item: pytest.Item) -> None:
+        """Let a case's tags select the Python test that runs it."""
+        add_tag_keywords(item)
+
+    @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, config: pytest.Config, items: list[pytest.Item]) -> None:
         """Leave to Python tests the golden files that they name."""
         drop_claimed(config, items)
@@ -205,7 +211,7 @@ class ReportHooks:
         settings = get_settings(self._config)
         lines = render_snapshots(self._facts, settings)
         if self._facts.cases():
-            lines = [*render_summary(self._facts, settings, get_runner(self._config).identity), *lines]
+            lines = [*render_summary(self._facts, settings, _known_identity(self._config)), *lines]
         if not lines and not self._faults:
             return
         terminalreporter.section("ctxfp")
@@ -213,6 +219,14 @@ class ReportHooks:
             terminalreporter.line(line)
         for fault in self._faults:
             terminalreporter.line(f"snapshots not written: {escape_line(fault)}", red=True)
+
+
+def _known_identity(config: pytest.Config) -> Identity:
+    """Return the identity for the summary; where it can't be computed every case has said why."""
+    try:
+        return get_runner(config).identity
+    except CtxfpError:
+        return Identity()
 
 
 def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[Record]:

@@ -20,26 +20,40 @@ if TYPE_CHECKING:
 
 
 def write_accepted(records: Iterable[SnapshotRecord]) -> list[str]:
-    """Write what the records of a run say is to be stored; return what went wrong, a line a file.
+    """Write what the records of a run say is to be stored; return what went wrong, a line each.
 
-    Text files come first: a snapshot whose text could not be written stays unaccepted as a whole.
+    A snapshot whose text can't be written is not written either; the others of its file are.
     """
     by_file: dict[Path, list[SnapshotRecord]] = {}
     for record in records:
         if "entry" in record:
             by_file.setdefault(Path(record["file"]), []).append(record)
-    faults = []
+    faults: list[str] = []
     for path, accepted in by_file.items():
+        with_text = [record for record in accepted if _is_text_written(record, faults)]
         try:
-            for record in accepted:
-                if "text_file" in record:
-                    write_file(Path(record["text_file"]), base64.b64decode(record["text"]))
-            update_snapshots(path, [_read_entry(record["entry"]) for record in accepted])
+            update_snapshots(path, [_read_entry(record["entry"]) for record in with_text])
         except SnapshotFileError as error:
             faults.append(str(error))
-            for record in accepted:
-                record["state"] = "not written"
+            _mark_unwritten(with_text)
     return faults
+
+
+def _is_text_written(record: SnapshotRecord, faults: list[str]) -> bool:
+    if "text_file" not in record:
+        return True
+    try:
+        write_file(Path(record["text_file"]), base64.b64decode(record["text"]))
+    except SnapshotFileError as error:
+        faults.append(str(error))
+        _mark_unwritten([record])
+        return False
+    return True
+
+
+def _mark_unwritten(records: Iterable[SnapshotRecord]) -> None:
+    for record in records:
+        record["state"] = "not written"
 
 
 def prune(unused: Mapping[Path, Sequence[str]], settings: Settings) -> list[str]:

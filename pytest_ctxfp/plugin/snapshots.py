@@ -47,6 +47,7 @@ class ContextSnapshot:
         self._settings = get_settings(item.config)
         self._names = names_below_file(item)
         self._asserted_at: dict[str, str] = {}
+        self._n_unnamed = 0
 
     def check(
         self,
@@ -83,10 +84,18 @@ class ContextSnapshot:
         self._check(key, context)
         return True
 
+    def __ne__(self, context: object) -> bool:
+        """Refuse ``!=``: no test needs a context to be anything but its snapshot."""
+        message = "a context is checked by 'assert context == ctx_snapshot'; with != nothing is checked"
+        raise CtxfpError(message)
+
     __hash__ = None  # type: ignore[assignment] # equal to contexts, which have other hashes
 
     def _claim_key(self, name: str | None, checking: FrameType | None) -> str:
-        label = str(len(self._asserted_at)) if name is None else name
+        label = name
+        if name is None:
+            label = str(self._n_unnamed)
+            self._n_unnamed += 1
         if not isinstance(label, str) or not label:
             message = f"ctx_snapshot.check takes a name of at least one character, got {name!r}"
             raise CtxfpError(message)

@@ -50,7 +50,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
         ("answers", [_count_answers(cases)]),
         ("missed", _count_reasons(cases)),
         ("re-scored", _list_rescored(cases)),
-        ("cost", [_sum_costs(list(facts.calls()), cases)]),
+        ("cost", [_sum_costs(facts.calls(), cases)]),
         ("accuracy", _measure_accuracy(cases)),
         ("warning", _list_problems(cases)),
     ]
@@ -189,14 +189,15 @@ def _count_reasons(cases: list[CaseRecord]) -> list[str]:
 
 
 def _list_rescored(cases: list[CaseRecord]) -> list[str]:
-    """List cases whose verdict is another than when the answer was recorded; count those that kept theirs."""
-    rescored = [record for record in cases if record.get("rescored")]
-    changed = [record for record in rescored if record.get("passed_then") not in {None, record["passed"]}]
+    """List hits whose verdict is another than when the answer was recorded; count those that kept theirs."""
+    hits = [record for record in cases if record["state"] == "hit"]
+    changed = [record for record in hits if record.get("passed_then") not in {None, record["passed"]}]
+    rescored = [record for record in hits if record["rescored"]]
     lines = [
         f"{_name(record)}: {_verdict(record['passed_then'])} -> {_verdict(record['passed'])}"
         for record in changed
     ]
-    n_kept = len(rescored) - len(changed)
+    n_kept = sum(record not in changed for record in rescored)
     return [*_capped(lines), *([f"{n_kept} with the verdict they had"] if n_kept else [])]
 
 

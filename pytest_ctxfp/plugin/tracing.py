@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import functools
 import inspect
-from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
 
-from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
+from pytest_ctxfp._display import escape_surrogates
+from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._loop import run_without_loop, within
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
+from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.items import command_for
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
@@ -22,14 +22,14 @@ from pytest_ctxfp.plugin.session import add_record, get_runner
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
 
-    from pytest_ctxfp._model import CaseView
+    from pytest_ctxfp._model import CaseView, JSONValue
     from pytest_ctxfp._runner import Outcome
 
     Settle = Callable[[object, float | None], Awaitable[object]]
 
 T = TypeVar("T")
-ASSEMBLER_SEEN = pytest.StashKey[bool]()
-READS_CASE = pytest.StashKey[bool]()
+CASE_SEEN = pytest.StashKey[bool]()
+FIXTURES_OF = pytest.StashKey["dict[str, frozenset[str]]"]()
 
 
 class CaseTracer:
@@ -42,6 +42,7 @@ class CaseTracer:
     def __init__(self, request: pytest.FixtureRequest) -> None:
         self._request = request
         self._runner = get_runner(request.config)
+        self._notes: list[str] = []
 
     def __call__(self, case: GoldenCase) -> Outcome:
         """Find or pay for the answer to a case and score it; ``check()`` of what comes back asserts.
@@ -60,54 +61,59 @@ class CaseTracer:
         return run_without_loop(self._resolve(case, self._settle_in_session_loop))
 
     async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
+        n_calls = self._runner.n_calls
         try:
             outcome = await self._runner.resolve(case, self._suite(settle))
         except CacheMiss as miss:
             self._refuse(case, miss)
         except CtxfpError as error:
-            add_record(self._request.node, unscored_record(case, "error", first_line(error)))
+            record = unscored_record(case, "error", first_line(error))
+            record["calls"] = self._runner.n_calls - n_calls
+            add_record(self._request.node, record)
             raise
         record = outcome_record(outcome)
+        record["calls"] = self._runner.n_calls - n_calls
+        record["notes"] = [*record["notes"], *self._notes]
         add_record(self._request.node, record)
-        note = self._note_on_assembler()
-        if note is not None:
-            record["notes"] = [note]
         return outcome
 
-    def _note_on_assembler(self) -> str | None:
-        """Warn, once a process, of an assembler whose own file is one of the agent's."""
-        config = self._request.config
-        agent = self._runner.identity.agent
-        if agent is None or ASSEMBLER_SEEN in config.stash:
-            return None
-        config.stash[ASSEMBLER_SEEN] = True
-        file = _source_file(self._fixture("ctx_assembler"))
-        names = [name for name, _ in agent.entries if file == config.rootpath / name]
-        if not names:
-            return None
-        return (
-            f"{names[0]} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question"
-            f" again, though the contexts stay the same; exclude it with '!{names[0]}'"
-        )
-
     def _refuse(self, case: GoldenCase, miss: CacheMiss) -> NoReturn:
-        add_record(self._request.node, unscored_record(case, "refused", first_line(miss)))
+        record = unscored_record(case, "refused", first_line(miss))
+        if miss.corrupt is not None:
+            record["corrupt"] = escape_surrogates(miss.corrupt)
+        add_record(self._request.node, record)
         if get_settings(self._request.config).on_miss == "skip":
             pytest.skip(miss.explanation)
-        remedy = f"{miss.explanation}\nask and store it: {command_for(self._request.node, '--ctx-cache')}"
-        raise CacheMiss(miss.key, remedy) from None
+        command = command_for(self._request.node, "--ctx-cache --ctx-on-miss=call")
+        raise CacheMiss(miss.key, f"{miss.explanation}\nask and store it: {command}", miss.corrupt) from None
 
     def _suite(self, settle: Settle) -> Suite:
+        item = self._request.node
+        reached = fixtures_of(item, "ctx_agent")
         return Suite(
-            build_agent=lambda: self._fixture("ctx_agent"),  # type: ignore[arg-type, return-value]
+            build_agent=lambda: self._build_agent(reads_case="ctx_case" in reached),
             assembler=self._fixture("ctx_assembler"),  # type: ignore[arg-type]
             model=_checked(self._fixture("ctx_model"), str, "ctx_model", "a text"),
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
-            reads_case=reads_case(self._request.node),
+            reads_case="ctx_case" in reached,
+            parameters=_keyed_parameters(item, reached),
+            scope=str(item.path),
             settle=settle,
-            ask_again=command_for(self._request.node, "--ctx-refresh"),
+            ask_again=command_for(item, "--ctx-refresh"),
             let_through=(CtxfpError, pytest.exit.Exception),
         )
+
+    def _build_agent(self, *, reads_case: bool) -> Callable[..., object]:
+        stash = self._request.node.stash
+        had_seen = stash.get(CASE_SEEN, False)
+        agent = self._fixture("ctx_agent")
+        if stash.get(CASE_SEEN, False) and not had_seen and not reads_case:
+            message = (
+                "the fixtures behind ctx_agent ask for ctx_case while they run, which the key can't know of:"
+                " name ctx_case as an argument of the fixture instead"
+            )
+            raise CtxfpError(message)
+        return agent  # type: ignore[return-value] # named_arguments refuses what is not callable
 
     def _fixture(self, name: str) -> object:
         value: object
@@ -123,9 +129,16 @@ class CaseTracer:
 
     async def _settle_in_session_loop(self, value: object, seconds: float | None) -> object:
         if not inspect.isawaitable(value):
+            self._note_timeout(seconds)
             return value
         run: Callable[[Awaitable[object]], object] = self._request.getfixturevalue("ctx_await")
         return run(value if seconds is None else within(value, seconds))
+
+    def _note_timeout(self, seconds: float | None) -> None:
+        if seconds is not None and not self._request.config.pluginmanager.hasplugin("timeout"):
+            self._notes.append(
+                "a timeout of a case ends only async agents: install pytest-timeout for others"
+            )
 
 
 def _explain_unresolved(name: str, reason: str) -> CtxfpError | None:
@@ -168,33 +181,51 @@ async def _settle_in_test(value: object, seconds: float | None) -> object:
     return await (value if seconds is None else within(value, seconds))
 
 
-def reads_case(item: pytest.Item) -> bool:
-    """Whether the fixtures that make ``ctx_agent`` reach ``ctx_case``: then the case belongs in the key.
+def fixtures_of(item: pytest.Item, name: str) -> frozenset[str]:
+    """Return the names of all fixtures and parameters that a fixture needs, the test's autouse ones included.
 
-    The agent itself is not built to find out: pytest works out the fixtures of a function that asks for it.
+    Nothing is built to find out: pytest works out the fixtures of a function that asks for it.
     """
     parent = item.parent
     assert parent is not None
-    if READS_CASE not in parent.stash:
-        probe = pytest.Function.from_parent(parent, name="ctx_agent", callobj=_probe_for(parent))
-        parent.stash[READS_CASE] = "ctx_case" in probe.fixturenames
-    return parent.stash[READS_CASE]
+    known = parent.stash.setdefault(FIXTURES_OF, {})
+    if name not in known:
+        probe = pytest.Function.from_parent(parent, name=name, callobj=_probe_for(parent, name))
+        known[name] = frozenset(probe.fixturenames)
+    return known[name]
 
 
-def _probe_for(parent: pytest.Collector) -> Callable[..., None]:
-    if isinstance(parent, pytest.Class):
-        return lambda self, ctx_agent: None  # noqa: ARG005 - only the names matter
-    return lambda ctx_agent: None  # noqa: ARG005 - only the name matters
+def _probe_for(parent: pytest.Collector, name: str) -> Callable[..., None]:
+    """Return a function that asks for one fixture; in a class it is a method."""
+
+    def probe(*arguments: object) -> None:
+        """Never called: only the names of its arguments matter."""
+
+    names = ["self", name] if isinstance(parent, pytest.Class) else [name]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    probe.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    return probe
 
 
-def _source_file(function: object) -> Path | None:
-    while isinstance(function, functools.partial):
-        function = function.func
+def _keyed_parameters(item: pytest.Item, reached: frozenset[str]) -> dict[str, JSONValue]:
+    """Return the test's own parameters that the agent reads; those in ``ctx_agent_key`` are keyed there.
+
+    Raises:
+        CtxfpError: a parameter that JSON can't hold, so that no key can tell it from another.
+    """
+    parameters: dict[str, object] = item.callspec.params if hasattr(item, "callspec") else {}
+    names = reached.intersection(parameters) - {"ctx_case"}
+    if not names:
+        return {}
+    names -= fixtures_of(item, "ctx_agent_key")
     try:
-        file = inspect.getsourcefile(inspect.unwrap(function))  # type: ignore[arg-type]
-    except TypeError:
-        return None
-    return None if file is None else Path(file)
+        return {name: to_json_value(parameters[name]) for name in sorted(names)}
+    except AgentError as error:
+        message = (
+            f"ctx_agent depends on the parameter {', '.join(sorted(names))}, which can't be in the key"
+            f" ({first_line(error)}): let ctx_agent_key ask for it too and name it there"
+        )
+        raise CtxfpError(message) from None
 
 
 def _is_loop_running() -> bool:
@@ -230,6 +261,7 @@ def case_of(request: pytest.FixtureRequest) -> CaseView:
     Raises:
         CtxfpError: the test has no case.
     """
+    request.node.stash[CASE_SEEN] = True
     case: GoldenCase | None = getattr(request.node, "case", None)
     if case is None:
         message = (

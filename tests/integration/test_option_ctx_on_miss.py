@@ -25,7 +25,7 @@ def test_fail_makes_errors(unbuildable: Project, how: list[str]) -> None:
     result.stdout.fnmatch_lines(
         [
             "no stored answer (new case); asking would cost an unknown amount",
-            "ask and store it: pytest golden.yaml::orders --ctx-cache",
+            "ask and store it: pytest golden.yaml::orders --ctx-cache --ctx-on-miss=call",
             "cache*replay, .ctxfp/traces",
             "answers*0 hit, 2 miss",
             "missed*2 no stored answer (new case)*",
@@ -84,4 +84,5 @@ def test_corrupt_trace_is_said(project: Project) -> None:
     result = project.run("--ctx-on-miss=fail", "-k", "orders")
     result.assert_outcomes(errors=1, deselected=1)
     result.stdout.fnmatch_lines([f"no stored answer (*{path.name}: not JSON*"])
+    result.stdout.fnmatch_lines(["answers*0 hit, 1 miss, 1 corrupt", f"warning*{path.name}: not JSON*"])
     assert path.read_text() == "{"

@@ -226,6 +226,19 @@ def test_same_name_twice_is_an_error_with_both_lines(empty_project: Project, how
     result.stdout.fnmatch_lines(["E*'x' is asserted twice*test_twice.py:2 and at test_twice.py:3*"])
 
 
+def test_unnamed_checks_are_counted_by_themselves(empty_project: Project) -> None:
+    """A named check does not take a number from the unnamed ones; ``!=`` is refused."""
+    empty_project.write(
+        "test_mixed.py",
+        "import pytest\nfrom pytest_ctxfp import CtxfpError\n"
+        "def test_mixed(ctx_snapshot):\n    ctx_snapshot.check('a', name='1')\n    ctx_snapshot.check('b')\n"
+        "    with pytest.raises(CtxfpError, match='=='):\n        assert 'a' != ctx_snapshot\n",
+    )
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=1)
+    text = (empty_project.path / "__ctxfp__/test_mixed.ctxfp").read_text()
+    assert '"test_mixed#0"' in text
+
+
 def test_keys_are_names_not_node_ids(empty_project: Project) -> None:
     """Classes, parameters and xdist groups: the key is the names below the file, whatever a run appends."""
     empty_project.write(
