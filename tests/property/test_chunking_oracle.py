@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from random import Random
 
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_ctxfp import KnowledgeFact, cluster_facts
+from pytest_ctxfp import KnowledgeFact, _clusters, cluster_facts
 
 WORDS = ["a", "b", "c", "d", "e", "f", "the", "A", "é", "x/y", "x.rs", "(x/y)", "X/Y", "q.py,", "/", "z.TS"]
 SPACES = [" ", "\u00a0", "\n", "  ", "\u2003"]
@@ -129,6 +131,36 @@ def small_vocabulary(n):
     ]
 
 
+def mixed(seed):
+    """Return facts of a few to many words that take up words and paths of earlier ones."""
+    chance = Random(seed)
+    n_categories, n_words = chance.choice([1, 3, 60]), chance.choice([1, 3, 10])
+    facts = []
+    for i in range(70):
+        words = [f"w{i}-{j}" for j in range(chance.randint(1, n_words))]
+        for earlier in chance.sample(facts, min(len(facts), chance.choice([0, 1, 1, 2]))):
+            words += [word for word in words_of(earlier) if chance.random() < chance.choice([0.5, 0.9])]
+        words += ["the"] * chance.randint(0, 1) + chance.choice([[], ["x/y"], ["(x/y)"]])
+        chance.shuffle(words)
+        facts.append(KnowledgeFact(f"c{chance.randrange(n_categories)}", words[0], " ".join(words[1:])))
+    return facts
+
+
+def check_against_oracle(facts, max_size, threshold):
+    """Assert that the index gives what the plain rule gives, facts told apart by identity."""
+    facts = distinct(facts)
+    expected = [
+        (topic, list(map(id, members))) for topic, members in cluster_oracle(facts, max_size, threshold)
+    ]
+    assert clusters_of(facts, max_size, threshold) == expected
+
+
+WAYS = pytest.mark.parametrize(
+    "few", [pytest.param(_clusters._FEW, id="as it is"), pytest.param(0, id="nothing scored for being few")]
+)
+
+
+@WAYS
 @given(facts=fact_lists(), max_size=SIZES, threshold=THRESHOLDS)
 @example(facts=stuck_pairs(40), max_size=6, threshold=0.3)
 @example(facts=stuck_pairs(40), max_size=6, threshold=0.15)
@@ -137,13 +169,20 @@ def small_vocabulary(n):
 @example(facts=frequent_paths(120), max_size=3, threshold=0.25)
 @example(facts=small_vocabulary(150), max_size=6, threshold=0.3)
 @example(facts=small_vocabulary(150), max_size=4, threshold=0.45)
-def test_clusters_are_those_of_the_plain_rule(facts, max_size, threshold):
+def test_clusters_are_those_of_the_plain_rule(few, facts, max_size, threshold):
     """Topics, members and order are the same, whatever is shared, for every size and threshold."""
-    facts = distinct(facts)
-    expected = [
-        (topic, list(map(id, members))) for topic, members in cluster_oracle(facts, max_size, threshold)
-    ]
-    assert clusters_of(facts, max_size, threshold) == expected
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_clusters, "_FEW", few)
+        check_against_oracle(facts, max_size, threshold)
+
+
+@WAYS
+@given(seed=st.integers(0, 2**32), max_size=SIZES, threshold=THRESHOLDS)
+def test_clusters_of_many_similar_facts_are_those_of_the_plain_rule(few, seed, max_size, threshold):
+    """The same holds for facts of many sizes that are partly alike, with many open clusters."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_clusters, "_FEW", few)
+        check_against_oracle(mixed(seed), max_size, threshold)
 
 
 @given(facts=fact_lists(), max_size=SIZES, threshold=THRESHOLDS)
