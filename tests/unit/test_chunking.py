@@ -268,7 +268,7 @@ def test_a_huge_fact_is_clustered_soon(value):
     facts = [KnowledgeFact(f"c{i}", "k", value) for i in range(7)]
     assert [len(cluster.facts) for cluster in cluster_facts(facts)] == [6, 1]
     render_wakeup(facts)
-    assert time.perf_counter() - start < 3
+    assert time.perf_counter() - start < 10
 
 
 def test_facts_import_neither_pytest_nor_yaml():
