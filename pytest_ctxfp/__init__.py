@@ -17,9 +17,11 @@ _HOMES = {
     "ContextDiff": "_fingerprint",
     "ContextFingerprint": "_fingerprint",
     "CtxfpError": "_errors",
+    "FactCluster": "_chunking",
     "GoldenCase": "_model",
     "GoldenError": "_errors",
     "GoldenSet": "_model",
+    "KnowledgeFact": "_facts",
     "Layer": "_layers",
     "LayerDelta": "_fingerprint",
     "LayerFingerprint": "_fingerprint",
@@ -27,19 +29,33 @@ _HOMES = {
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
     "TraceStore": "_store",
+    "check_budget": "_tokens",
+    "cluster_facts": "_chunking",
     "compare_tables": "_compare",
+    "count_tokens": "_tokens",
     "diff_fingerprints": "_fingerprint",
     "extract_result": "_extract",
     "fingerprint_context": "_fingerprint",
     "git_blob_sha": "_hashing",
+    "load_facts": "_facts",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
+    "render_chunked": "_chunking",
+    "render_flat": "_chunking",
+    "render_wakeup": "_chunking",
     "rescore": "_match",
     "tree_sha": "_hashing",
     "wilson_interval": "_stats",
 }
 
 if TYPE_CHECKING:
+    from pytest_ctxfp._chunking import (
+        FactCluster,
+        cluster_facts,
+        render_chunked,
+        render_flat,
+        render_wakeup,
+    )
     from pytest_ctxfp._compare import compare_tables
     from pytest_ctxfp._errors import (
         AgentError,
@@ -52,6 +68,7 @@ if TYPE_CHECKING:
         SnapshotMissing,
     )
     from pytest_ctxfp._extract import extract_result
+    from pytest_ctxfp._facts import KnowledgeFact, load_facts
     from pytest_ctxfp._fingerprint import (
         ContextDiff,
         ContextFingerprint,
@@ -68,6 +85,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
     from pytest_ctxfp._stats import wilson_interval
     from pytest_ctxfp._store import CacheMode, TraceStore
+    from pytest_ctxfp._tokens import check_budget, count_tokens
     from pytest_ctxfp._trace import Trace
 
     __version__: str
@@ -84,9 +102,11 @@ __all__ = [
     "ContextDiff",
     "ContextFingerprint",
     "CtxfpError",
+    "FactCluster",
     "GoldenCase",
     "GoldenError",
     "GoldenSet",
+    "KnowledgeFact",
     "Layer",
     "LayerDelta",
     "LayerFingerprint",
@@ -94,13 +114,20 @@ __all__ = [
     "SnapshotMissing",
     "Trace",
     "TraceStore",
+    "check_budget",
+    "cluster_facts",
     "compare_tables",
+    "count_tokens",
     "diff_fingerprints",
     "extract_result",
     "fingerprint_context",
     "git_blob_sha",
+    "load_facts",
     "load_golden",
     "markdown_layers",
+    "render_chunked",
+    "render_flat",
+    "render_wakeup",
     "rescore",
     "tree_sha",
     "wilson_interval",

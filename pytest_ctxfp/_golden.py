@@ -13,6 +13,7 @@ from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._fields import read_mapping, read_optional_text, refuse_unknown
 from pytest_ctxfp._model import GoldenSet
 from pytest_ctxfp._tree import Fault, Mapping, Node, Parsed, Sequence, TreeError, describe, shown
+from pytest_ctxfp._tree_file import parse_text, read_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 __all__ = ["case_from_dict", "item_name", "load_golden", "load_if_golden"]
 
-SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 # `$schema` is how editors find the schema of a JSON file; YAML has a comment for that.
 TOP_KEYS = ("dataset", "context_version", "metadata", "cases", "$schema")
+
 
 _T = TypeVar("_T")
 
@@ -75,7 +76,7 @@ def _escape(match: re.Match[str]) -> str:
 
 def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:
     try:
-        parsed = _parse(path, _read_text(path))
+        parsed = parse_text(path, read_file(path))
     except TreeError as error:
         raise GoldenError(path, error.line, None, error.reason) from None
     root, is_golden = _find_root(path, parsed)
@@ -88,34 +89,6 @@ def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:
     if golden is None:
         raise _join_errors(path, faults)
     return golden
-
-
-def _read_text(path: str) -> str:
-    try:
-        with open(path, "rb") as file:
-            data = file.read()
-        return data.decode("utf-8").removeprefix("\ufeff")
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        reason = f"is not UTF-8 (byte 0x{data[error.start]:02x}): save it as UTF-8"
-        raise TreeError(line, reason) from None
-    except (OSError, ValueError) as error:  # ValueError: a path with a null character
-        reason = getattr(error, "strerror", None) or str(error)
-        raise TreeError(None, f"can't be read ({reason}): correct the path or its permissions") from None
-
-
-def _parse(path: str, text: str) -> Parsed:
-    suffix = os.path.splitext(path)[1].lower()
-    if suffix in (".yaml", ".yml"):
-        from pytest_ctxfp._yaml import parse_yaml
-
-        return parse_yaml(text)
-    if suffix in (".json", ".jsonl"):
-        from pytest_ctxfp._json import parse_json, parse_json_lines
-
-        return parse_json_lines(text) if suffix == ".jsonl" else parse_json(text)
-    reason = f"the suffix {suffix!r} tells no format: name it {', '.join(SUFFIXES)}"
-    raise TreeError(None, reason)
 
 
 def _find_root(path: str, parsed: Parsed) -> tuple[Node, bool]:

@@ -1,7 +1,7 @@
 """JSON texts, and values that Python already holds, to the trees that YAML gives.
 
-Lines: a JSON parser tells none, so a node has the line of the value it was read with: an entry of the
-top level, a case of the top-level ``cases``, a line of JSON Lines.
+Lines: a JSON parser tells none, so a node has the line of the value it was read with: an entry or item of
+the top level, an item of the top-level ``cases`` or ``facts``, a line of JSON Lines.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from pytest_ctxfp._tree import (
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+_LISTS = ("cases", "facts")  # of the top level, whose items have lines of their own
 _MAX_VALUES = 1_000_000  # of one Python value: lists that share lists can stand for any number of values
 _SKIP_SPACE = re.compile("[ \t\n\r]*").match
 _EMPTY = "the file is empty: write `cases` and a list, or delete it"
@@ -152,7 +153,8 @@ class _JsonReader:
 
     def read_split(self) -> Node:
         """Read the text entry by entry, and case by case, so that each has its own line."""
-        return self._read(self._read_entries if self._char(self._skip(0)) == "{" else self._read_value)
+        readers = {"{": self._read_entries, "[": self._read_items}
+        return self._read(readers.get(self._char(self._skip(0)), self._read_value))
 
     def _read(self, read_at: Callable[[int], tuple[Node, int]]) -> Node:
         try:
@@ -182,8 +184,8 @@ class _JsonReader:
             if self._char(position) != ":":
                 raise JSONDecodeError("Expecting ':' delimiter", self._text, position)
             position = self._skip(position + 1)
-            is_case_list = key == "cases" and self._char(position) == "["
-            value, position = (self._read_items if is_case_list else self._read_value)(position)
+            is_list = key in _LISTS and self._char(position) == "["
+            value, position = (self._read_items if is_list else self._read_value)(position)
             self._add_entry(mapping, key, value, line)
             position, ended = self._go_on(position, "}")
         return mapping, position

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from pytest_ctxfp import load_facts, render_wakeup
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,7 +29,7 @@ def assemble(question: str, inputs: Mapping[str, object]) -> str:
         "Identity": IDENTITY,
         "Schema": read_text("schema.sql"),
         "Business Rules": read_text("rules.md"),
-        "Project Facts": list_facts(read_text("facts.jsonl")),
+        "Project Facts": list_facts(),
         "Recent Context": list_recent(inputs),
         "Question": question,
     }
@@ -40,10 +41,9 @@ def read_text(name: str) -> str:
     return (HERE / name).read_text(encoding="utf-8").rstrip("\n")
 
 
-def list_facts(lines: str) -> str:
-    """Return JSON lines of facts as ``- category/key=value`` lines."""
-    facts = [json.loads(line) for line in lines.splitlines()]
-    return "\n".join(f"- {fact['category']}/{fact['key']}={fact['value']}" for fact in facts)
+def list_facts() -> str:
+    """Return the shop's facts, those of one topic under one header."""
+    return render_wakeup(load_facts(HERE / "facts.jsonl"))
 
 
 def list_recent(inputs: Mapping[str, object]) -> str:

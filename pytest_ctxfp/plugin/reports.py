@@ -7,7 +7,7 @@ import traceback
 from typing import TYPE_CHECKING, Any
 
 import pytest_ctxfp
-from pytest_ctxfp._display import escape_line, escape_lines
+from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
 from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
 from pytest_ctxfp.plugin.collect import GoldenItem
 
@@ -106,3 +106,14 @@ def _describe_cause(error: CtxfpError) -> str:
 
 def _cut(line: str) -> str:
     return line if len(line) <= _MAX_CAUSE_WIDTH else f"{line[:_MAX_CAUSE_WIDTH]}..."
+
+
+def escape_serialized(value: object) -> object:
+    r"""Return a serialized report in which every text can be sent: lone surrogates stand as ``\uNNNN``."""
+    if isinstance(value, str):
+        return escape_surrogates(value)
+    if isinstance(value, dict):
+        return {escape_serialized(key): escape_serialized(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(escape_serialized, value))
+    return value

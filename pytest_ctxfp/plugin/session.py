@@ -21,12 +21,13 @@ from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_st
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.options import get_settings
-from pytest_ctxfp.plugin.reports import place_skip, show_own_text
+from pytest_ctxfp.plugin.reports import escape_serialized, place_skip, show_own_text
 from pytest_ctxfp.plugin.snapshot_writes import prune, write_accepted
 from pytest_ctxfp.plugin.summary import render_snapshots, render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
+    from pathlib import Path
 
     from pytest_ctxfp._records import CaseRecord, Record
     from pytest_ctxfp.plugin.options import Settings
@@ -89,7 +90,7 @@ def check_usage(config: pytest.Config) -> None:
     settings = get_settings(config)
     if settings.mode is CacheMode.OFF:
         return
-    if settings.cache_dir.exists() and not settings.cache_dir.is_dir():
+    if not _can_be_folder(settings.cache_dir):
         message = (
             f"the trace cache {str(settings.cache_dir)!r} is not a folder: name one with --ctx-cache-dir"
         )
@@ -98,6 +99,14 @@ def check_usage(config: pytest.Config) -> None:
         get_runner(config).identity  # noqa: B018 - hashed here, used by every key
     except CtxfpError as error:
         raise pytest.UsageError(str(error)) from None
+
+
+def _can_be_folder(path: Path) -> bool:
+    """Whether a path is a folder or could be made one: what exists of it is a folder."""
+    try:
+        return next(part for part in (path, *path.parents) if part.exists()).is_dir()
+    except OSError:  # a name that is too long, a folder that can't be entered
+        return False
 
 
 def add_record(item: pytest.Item, record: Record) -> None:
@@ -182,6 +191,11 @@ class ReportHooks:
             word = "re-scored" if any(record["rescored"] for record in records) else "replayed"
             return ("passed", "r", f"PASSED ({word})")
         return status
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_report_to_serializable(self) -> Generator[None, object, object]:
+        """Let every text of a report be one that a worker can send: one that can't ends the whole run."""
+        return escape_serialized((yield))
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """Take in what the report carries; a test that runs again replaces its earlier attempt."""

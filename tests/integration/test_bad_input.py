@@ -754,3 +754,61 @@ def test_environment_of_a_small_terminal_in_ci(
     result = odd_project.run(*how, "--ctx-cache", *flags, "-k", "not times")
     assert result.ret in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
     output_of(result)
+
+
+ANY_REPORT = """
+import logging
+import pytest
+
+NOISE = "\\ud83d"
+
+@pytest.fixture
+def ctx_agent():
+    def ask(question):
+        if question == "skip": pytest.skip("why " + NOISE)
+        if question == "fail": pytest.fail("why " + NOISE)
+        if question == "xfail": pytest.xfail("why " + NOISE)
+        logging.getLogger().warning("asked %s", NOISE)
+        return {"rows": [[1]]}
+    return ask
+"""
+
+
+def test_lone_surrogates_in_any_part_of_a_report(project: Project, how: list[str]) -> None:
+    """A lone surrogate in a log record, a property or a reason ends no run, in tests of any kind."""
+    project.write("conftest.py", ANY_REPORT)
+    cases = [
+        f"{{id: {q}, question: {q}, match: scalar, expected: {{rows: [[1]]}}}}"
+        for q in ("log", "skip", "fail", "xfail")
+    ]
+    project.write("golden.yaml", f"cases: [{', '.join(cases)}]\n")
+    project.write("more/golden.yaml", f"cases: [{', '.join(cases)}]\n")
+    project.write(
+        "test_more.py",
+        """
+import logging
+import pytest
+
+@pytest.mark.ctx_golden("more/golden.yaml")
+def test_case(ctx_case, ctx_trace): ctx_trace(ctx_case).check()
+
+def test_property(request, ctx_snapshot):
+    request.node.user_properties.append(("name", "\\ud83d"))
+    logging.getLogger().warning("\\ud83d")
+    ctx_snapshot.check("x")
+""",
+    )
+    result = project.run(*how, "--ctx-cache", "--ctx-snapshot-create", "--junit-xml=junit.xml", "-rA")
+    result.assert_outcomes(
+        passed=3, skipped=2, xfailed=2, errors=1, failed=1, deselected=0 if how == ["-n2"] else 4
+    )
+    assert "INTERNALERROR" not in result.stdout.str()
+
+
+@pytest.mark.parametrize("place", ["x" * 300, "agent/prompt.md/below"])
+def test_cache_folder_that_can_never_be(project: Project, how: list[str], place: str) -> None:
+    """A cache folder with an impossible name, or below a file, is a usage error before anything is asked."""
+    result = project.run(*how, "--ctx-cache", f"--ctx-cache-dir={place}")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    assert "INTERNALERROR" not in result.stdout.str()
+    assert project.calls() == []

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import pytest
 
-from pytest_ctxfp import Trace, extract_result, load_golden, rescore
+from pytest_ctxfp import Trace, extract_result, load_facts, load_golden, render_flat, rescore
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -205,17 +205,16 @@ def test_fact_decides_its_case(shop: Shop) -> None:
     assert table["rows"] == [[pytest.approx(1336.58 + 89.00)]]  # order 1023: a camp stove, late on the 14th
 
 
-def test_facts_may_come_clustered(shop: Shop) -> None:
-    """The agent reads facts in clusters, ``[topic] key=value|key=value``, as it reads them in a list."""
+def test_facts_may_come_as_a_list(shop: Shop) -> None:
+    """The agent reads facts a line each as it reads them in clusters, ``[topic] key=value|key=value``."""
+    facts = f"## Project Facts\n{render_flat(load_facts(SUITE / 'shop' / 'facts.jsonl'))}\n\n"
 
-    def cluster(context: str) -> str:
-        facts = re.findall(r"^- \w+/(.+=.+)$", context, re.MULTILINE)
-        clusters = f"## Project Facts\nFACTS:\n[all] {'|'.join(facts)}\n\n"
-        return re.sub(
-            r"^## Project Facts\n.*?(?=^## )", lambda _: clusters, context, flags=re.DOTALL | re.MULTILINE
-        )
+    def flatten(context: str) -> str:
+        assert "\n[terms] gold members=" in context
+        pattern = re.compile(r"^## Project Facts\n.*?(?=^## )", re.DOTALL | re.MULTILINE)
+        return pattern.sub(lambda _: facts, context)
 
-    assert shop.failing(cluster) == set()
+    assert shop.failing(flatten) == set()
 
 
 @pytest.mark.parametrize("layer", ["Schema", "Business Rules"])
