@@ -13,7 +13,7 @@ from pytest_ctxfp._fingerprint import (
 from pytest_ctxfp._hashing import git_blob_sha
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._key import CaseKey
@@ -57,15 +57,52 @@ def explain_miss(
     newest = store.newest(key.case_id)
     if newest is None:
         return ("new case",)
-    explanations = {
+    explanations: dict[str, Callable[[], str]] = {
         "agent_sha": lambda: (
             f"agent: {_changed_files(store.read_manifest(newest.agent_sha), identity.agent)}"
         ),
         "context_sha": lambda: f"context: {_changed_context(newest, store, identity, context)}",
         "model": lambda: f"model: {newest.model} -> {key.model}",
+        **explain_surroundings(newest, key, store, identity),
     }
     differing = newest.differences(key)
     return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
+
+
+def explain_surroundings(
+    stored: Trace, key: CaseKey, store: TraceStore, identity: Identity
+) -> dict[str, Callable[[], str]]:
+    """Return, by param, what says how it differs: ``packages: anthropic 1.0 -> 1.1``, ``env: API_BASE``."""
+    before, after = stored.params or {}, key.params or {}
+    return {
+        "env": lambda: f"env: {_join_names(_differing_names(before.get('env'), after.get('env')))}",
+        "packages": lambda: f"packages: {_changed_versions(before.get('packages'), after.get('packages'))}",
+        "data": lambda: f"data: {_changed_data(before.get('data'), store, identity)}",
+    }
+
+
+def _differing_names(before: JSONValue, after: JSONValue) -> list[str]:
+    old, new = (value if isinstance(value, dict) else {} for value in (before, after))
+    missing = object()
+    return [name for name in sorted({*old, *new}) if old.get(name, missing) != new.get(name, missing)]
+
+
+def _changed_versions(before: JSONValue, after: JSONValue) -> str:
+    old, new = (value if isinstance(value, dict) else {} for value in (before, after))
+    return _join_names(
+        [
+            f"{name} {old.get(name, '(not named)')} -> {new.get(name, '(not named)')}"
+            for name in _differing_names(before, after)
+        ]
+    )
+
+
+def _changed_data(before: JSONValue, store: TraceStore, identity: Identity) -> str:
+    if not isinstance(before, str):
+        return "was not in the key"
+    if identity.data is None:
+        return "is no longer in the key"
+    return _changed_files(store.read_manifest(before), identity.data)
 
 
 def estimate_cost(case_id: str, store: TraceStore) -> str:

@@ -15,8 +15,11 @@ class CaseRecord(TypedDict, total=False):
     """What became of one case.
 
     ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
-    allowed), ``error`` or ``skipped``. ``passed`` is absent where there is no verdict; cost is in USD and
-    absent where unknown.
+    allowed), ``error`` or ``skipped``; ``limit`` says which limit of the run was in the way. ``passed`` is
+    absent where there is no verdict; cost is in USD and absent where unknown.
+
+    A call of a test's own has the kind ``call`` and no verdict; its state may also be ``rerun``: a hit that
+    was asked again so that a conversation could go on.
     """
 
     kind: str
@@ -40,6 +43,8 @@ class CaseRecord(TypedDict, total=False):
     xfailed: bool
     notes: list[str]
     calls: int
+    served_then: str
+    limit: str
 
 
 class SnapshotRecord(TypedDict, total=False):
@@ -96,7 +101,7 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         "why": [escape_surrogates(part) for part in outcome.why],
         "notes": [escape_surrogates(note) for note in outcome.notes],
     }
-    _add_known(
+    add_known(
         record,
         passed_then=trace.passed_then,
         served_model=trace.served_model,
@@ -106,6 +111,7 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         key=outcome.key_hash,
         corrupt=outcome.corrupt,
         unstored=outcome.unstored,
+        served_then=outcome.served_then,
     )
     return record
 
@@ -131,7 +137,8 @@ def _state(outcome: Outcome) -> str:
     return "miss" if outcome.key_hash else "uncached"
 
 
-def _add_known(record: CaseRecord, **facts: str | float | bool | None) -> None:
+def add_known(record: CaseRecord, **facts: str | float | bool | None) -> None:
+    """Add those facts that are known, texts fit to be sent."""
     for name, value in facts.items():
         if value is not None:
             record[name] = escape_surrogates(value) if isinstance(value, str) else value  # type: ignore[literal-required]

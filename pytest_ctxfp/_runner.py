@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
 from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
-from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, describe_error
+from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
 from pytest_ctxfp._match import check_scorable, rescore, scored_value
@@ -18,9 +19,10 @@ from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
 
     from pytest_ctxfp._key import CaseKey
+    from pytest_ctxfp._limits import CallLedger
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
     from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore
@@ -45,6 +47,7 @@ class Outcome:
         key_hash: name of the trace in the store, or None where no cache is in use.
         ask_again: the command that asks the agent anew, where the answer is stored.
         notes: what a user should know of the suite or of the agent's figures.
+        served_then: after a call, the model that answered when the case was last recorded, if known.
     """
 
     case: GoldenCase
@@ -59,6 +62,7 @@ class Outcome:
     key_hash: str | None = None
     ask_again: str = ""
     notes: tuple[str, ...] = ()
+    served_then: str | None = None
 
     def check(self) -> None:
         """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
@@ -79,6 +83,13 @@ class Outcome:
 
 
 @dataclass(slots=True)
+class Bill:
+    """What a call has cost in USD, None as long as that is unknown."""
+
+    cost: float | None = None
+
+
+@dataclass(slots=True)
 class _SuiteState:
     """What was learned of a suite in this process: what its agent names, and its assembler's proof."""
 
@@ -95,6 +106,7 @@ class _Prepared:
     suite: Suite
     context: object
     context_sha: str
+    surroundings: Mapping[str, JSONValue]
 
 
 class Runner:
@@ -104,16 +116,25 @@ class Runner:
         store: where traces are read and written, as its mode allows.
         load_identity: called once, when the first key is made.
         recorded_by: written into new traces.
+        ledger: counts calls where the run is limited.
 
     Attributes:
         n_calls: how often an agent was called, whatever came of it.
     """
 
-    def __init__(self, store: TraceStore, load_identity: Callable[[], Identity], *, recorded_by: str) -> None:
+    def __init__(
+        self,
+        store: TraceStore,
+        load_identity: Callable[[], Identity],
+        *,
+        recorded_by: str,
+        ledger: CallLedger | None = None,
+    ) -> None:
         self.store = store
+        self.ledger = ledger
         self._load_identity = load_identity
         self._identity: Identity | None = None
-        self._recorded_by = recorded_by
+        self.recorded_by = recorded_by
         self._states: dict[str, _SuiteState] = {}
         self._manifests_kept = False
         self.n_calls = 0
@@ -145,7 +166,8 @@ class Runner:
     async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
         context = await assemble(case, suite)
         sha = self.identity.context_sha if context is None else git_blob_sha(read_context(context))
-        return _Prepared(case=case, suite=suite, context=context, context_sha=sha)
+        surroundings = self.identity.to_params()
+        return _Prepared(case=case, suite=suite, context=context, context_sha=sha, surroundings=surroundings)
 
     def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
         """Look for a stored answer under each key the case can have; return it, or what was corrupt."""
@@ -197,6 +219,7 @@ class Runner:
             named=named,
             agent_sha=self.identity.agent_sha,
             context_sha=prepared.context_sha,
+            surroundings=prepared.surroundings,
         )
 
     def _refuse(self, prepared: _Prepared, corrupt: str | None) -> CacheMiss:
@@ -217,16 +240,16 @@ class Runner:
         is_cached = self.store.mode.writes
         if is_cached:
             await state.proof.before_call(case, suite, prepared.context)
-        agent = suite.build_agent()
-        named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
+        agent, named = self._build(prepared)
         state.named = named.intersection({"inputs", "case"}) | ({"case"} if suite.reads_case else set())
         key = self._key(prepared, state.named)
         why = self._explain(prepared, key) if self.store.mode is CacheMode.AUTO and not corrupt else ()
+        served_then = self.served_before(key)
         recording = await self._call(prepared, agent, named, key)
-        trace, unstored = recording.trace, self._keep(key, recording.trace)
+        trace, unstored = recording.trace, self.keep(key, recording.trace)
         comparison = _score(trace, case)
         trace = replace(trace, passed_then=comparison.passed)
-        unstored = unstored or self._keep(key, trace)
+        unstored = unstored or self.keep(key, trace)
         if is_cached:
             await state.proof.after_call(case, suite, prepared.context)
         return Outcome(
@@ -240,6 +263,7 @@ class Runner:
             corrupt=corrupt,
             unstored=unstored,
             key_hash=key.hash() if is_cached else None,
+            served_then=served_then,
             notes=(
                 *_note_on_assembler(suite.assembler, self.identity),
                 *_note_on_agent(agent, self.identity),
@@ -252,7 +276,7 @@ class Runner:
     ) -> Recording:
         """Ask the agent and return its answer as a trace without a verdict."""
         case = prepared.case
-        recorder = AnswerRecorder(case, key, context=prepared.context, recorded_by=self._recorded_by)
+        recorder = AnswerRecorder(case, key, context=prepared.context, recorded_by=self.recorded_by)
         values = {
             "question": case.question,
             "context": copy_if_mutable(prepared.context),
@@ -263,24 +287,76 @@ class Runner:
         }
         self.n_calls += 1
         started = perf_counter_ns()
-        try:
-            returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
-        except prepared.suite.let_through:
-            raise
-        except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
-            message = f"the agent raised {describe_error(error)}"
-            raise AgentError(message) from error
-        elapsed_ms = (perf_counter_ns() - started) // 1_000_000
-        return recorder.record(returned, elapsed_ms, prepare=self.store.prepare)
+        with self.settling() as bill:
+            try:
+                returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
+            except prepared.suite.let_through:
+                raise
+            except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own
+                message = f"the agent raised {describe_error(error)}"
+                raise AgentError(message) from error
+            elapsed_ms = (perf_counter_ns() - started) // 1_000_000
+            recording = recorder.record(returned, elapsed_ms, prepare=self.store.prepare)
+            bill.cost = recording.trace.cost
+        return recording
 
-    def _keep(self, key: CaseKey, trace: Trace) -> str | None:
+    def _build(self, prepared: _Prepared) -> tuple[Callable[..., object], frozenset[str]]:
+        """Claim a call, then build the agent: where no call is left, nothing is built."""
+        self.claim()
+        try:
+            agent = prepared.suite.build_agent()
+            named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
+            self._check_surroundings(prepared)
+        except BaseException:
+            if self.ledger is not None:
+                self.ledger.release()
+            raise
+        return agent, named
+
+    def _check_surroundings(self, prepared: _Prepared) -> None:
+        """Refuse an agent whose fixtures set variables of the key: on a hit they would not be set."""
+        before, after = prepared.surroundings.get("env"), self.identity.to_params().get("env")
+        if self.store.mode.writes and before != after:
+            message = (
+                "the fixtures behind ctx_agent change an environment variable that ctx_agent_env names, which"
+                " the key can't know of: set it in conftest.py or in an autouse fixture"
+            )
+            raise CtxfpError(message)
+
+    def claim(self, n_calls: int = 1) -> None:
+        """Count calls that are about to be made.
+
+        Raises:
+            LimitReached: the run may not make them.
+        """
+        if self.ledger is not None:
+            self.ledger.claim(n_calls)
+
+    @contextmanager
+    def settling(self) -> Iterator[Bill]:
+        """Count what the call inside has cost: unknown where nobody says, and after an error."""
+        bill = Bill()
+        try:
+            yield bill
+        finally:
+            if self.ledger is not None:
+                self.ledger.settle(bill.cost)
+
+    def served_before(self, key: CaseKey) -> str | None:
+        """Return the model that the provider ran when the case was last recorded under the same label."""
+        if not self.store.mode.writes:
+            return None
+        earlier = self.store.of_case(key.case_id)
+        return next((trace.served_model for trace in earlier if trace.model == key.model), None)
+
+    def keep(self, key: CaseKey, trace: Trace) -> str | None:
         """Store a trace where the mode allows it; return why that failed, if it did."""
         if not self.store.mode.writes:
             return None
         try:
             self.store.store(key, trace)
             if not self._manifests_kept:
-                for manifest in filter(None, (self.identity.agent, self.identity.context)):
+                for manifest in self.identity.manifests:
                     self.store.write_manifest(manifest)
                 self._manifests_kept = True
         except OSError as error:

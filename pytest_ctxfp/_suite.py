@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from pytest_ctxfp._environment import hash_variables
 from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._hashing import canonical_json, git_text_sha
 from pytest_ctxfp._key import CaseKey
@@ -25,6 +26,9 @@ NO_IDENTITY = "-"
 NAMED_SETS = tuple(map(frozenset, (("inputs", "case"), ("case",), ("inputs",), ())))
 """What an agent may name that is not in every key, the most telling set first."""
 
+_OWN_PARAMS = frozenset(
+    {"inputs", "case", "parameters", "env", "packages", "data", "after", "arguments", "helper", "key"}
+)
 _KEY_PARTS = ("backend", "max_turns", "tier_binding", "params")
 
 
@@ -61,11 +65,39 @@ class Suite:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """The files a run's answers depend on: the agent's, and those that stand for a context."""
+    """What a run's answers depend on besides the question.
+
+    Attributes:
+        agent: the agent's files.
+        context: the files that stand for a context.
+        rootdir: what the names of files are relative to.
+        env: names of environment variables.
+        packages: versions of installed packages, by name.
+        data: the files that the agent reads.
+    """
 
     agent: Manifest | None = None
     context: Manifest | None = None
     rootdir: Path | None = None
+    env: tuple[str, ...] = ()
+    packages: Mapping[str, str] = field(default_factory=dict)
+    data: Manifest | None = None
+
+    @property
+    def manifests(self) -> tuple[Manifest, ...]:
+        """The lists of files that are kept, so that a later miss can name the file that changed."""
+        return tuple(filter(None, (self.agent, self.context, self.data)))
+
+    def to_params(self) -> dict[str, JSONValue]:
+        """Return what joins a key's params: environment variables are read anew, tests may set them."""
+        params: dict[str, JSONValue] = {}
+        if self.env:
+            params["env"] = dict(hash_variables(self.env))
+        if self.packages:
+            params["packages"] = dict(self.packages)
+        if self.data is not None:
+            params["data"] = self.data.sha
+        return params
 
     @property
     def agent_sha(self) -> str:
@@ -88,8 +120,14 @@ class Identity:
         return self.agent is not None and any(entry == name for entry, _ in self.agent.entries)
 
 
-def make_key(
-    case: GoldenCase, *, suite: Suite, named: frozenset[str], agent_sha: str, context_sha: str
+def make_key(  # noqa: PLR0913 - each is a part of the key, and all but the case are keywords
+    case: GoldenCase,
+    *,
+    suite: Suite,
+    named: frozenset[str],
+    agent_sha: str,
+    context_sha: str,
+    surroundings: Mapping[str, JSONValue] | None = None,
 ) -> CaseKey:
     """Return the key of a case's answer.
 
@@ -99,19 +137,20 @@ def make_key(
         named: those of ``inputs`` and ``case`` that the agent can read.
         agent_sha: tree SHA of the agent's files.
         context_sha: git blob SHA of the assembled context, or the tree SHA that stands for it.
+        surroundings: what ``Identity.to_params`` gave.
 
     Raises:
         CtxfpError: ``ctx_agent_key`` gives a part that no key has, or one of a wrong form.
     """
-    parts = _checked_parts(suite.key_parts)
-    named_params: dict[str, JSONValue] = {}
+    parts = checked_parts(suite.key_parts)
+    named_params: dict[str, JSONValue] = dict(surroundings or {})
     if "inputs" in named:
         named_params["inputs"] = dict(case.inputs)
     if "case" in named:
         named_params["case"] = case.view.to_dict()
     if suite.parameters:
         named_params["parameters"] = dict(suite.parameters)
-    params = _merged_params(parts.pop("params", None), named_params)
+    params = merged_params(parts.pop("params", None), named_params)
     try:
         return CaseKey(
             case_id=case.id,
@@ -127,7 +166,12 @@ def make_key(
         raise CtxfpError(message) from None
 
 
-def _checked_parts(parts: Mapping[str, object]) -> dict[str, object]:
+def checked_parts(parts: Mapping[str, object]) -> dict[str, object]:
+    """Return the parts that ``ctx_agent_key`` gives.
+
+    Raises:
+        CtxfpError: a part that no key has.
+    """
     unknown = sorted(set(parts).difference(_KEY_PARTS))
     if unknown:
         message = (
@@ -138,13 +182,18 @@ def _checked_parts(parts: Mapping[str, object]) -> dict[str, object]:
     return dict(parts)
 
 
-def _merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSONValue]:
+def merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSONValue]:
+    """Return the user's own params and the plugin's together.
+
+    Raises:
+        CtxfpError: the user's are no dict, or use a name of the plugin's.
+    """
     if given is None:
         return named
     if not isinstance(given, dict):
         message = f"fixture ctx_agent_key gives params of type {type(given).__name__}: make it a dict"
         raise CtxfpError(message)
-    taken = sorted({"inputs", "case", "parameters"}.intersection(given))
+    taken = sorted(_OWN_PARAMS.intersection(given))
     if taken:
         message = f"fixture ctx_agent_key gives params[{taken[0]!r}], a name of the plugin's own: rename it"
         raise CtxfpError(message)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
@@ -25,6 +25,13 @@ if TYPE_CHECKING:
     from pytest_ctxfp.plugin.options import Settings
     from pytest_ctxfp.plugin.snapshots import ContextSnapshot
     from pytest_ctxfp.plugin.tracing import CaseTracer
+
+
+class WorkerController(Protocol):
+    """What pytest-xdist, which may be absent, hands over for each worker."""
+
+    config: pytest.Config
+    workerinput: dict[str, object]
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,6 +69,15 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_ctxfp.plugin.session import ensure_session
 
         ensure_session(config)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_configure_node(node: WorkerController) -> None:
+    """Tell a worker of pytest-xdist where calls are counted."""
+    if get_settings(node.config).limits is not None:
+        from pytest_ctxfp.plugin.session import LEDGER_INPUT, get_ledger_path
+
+        node.workerinput[LEDGER_INPUT] = str(get_ledger_path(node.config))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -41,9 +41,15 @@ class RunFacts:
         """Return the records of all cases, of their last attempts."""
         return _cases([record for records in self._records.values() for record in records])
 
+    def helper_calls(self) -> list[CaseRecord]:
+        """Return the records of all calls that tests made themselves, of their last attempts."""
+        return _cases([record for records in self._records.values() for record in records], kind="call")
+
     def calls(self) -> list[CaseRecord]:
-        """Return the record of every call of an agent, whatever came of it, earlier attempts included."""
-        return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("calls")]
+        """Return the record of every call that was made, whatever came of it, earlier attempts included."""
+        earlier = [*_cases(self._earlier), *_cases(self._earlier, kind="call")]
+        records = [*earlier, *self.cases(), *self.helper_calls()]
+        return [record for record in records if record.get("calls")]
 
     def snapshots(self) -> list[SnapshotRecord]:
         """Return the records of all checks of contexts, of their tests' last attempts."""
@@ -75,5 +81,5 @@ class RunFacts:
 _N_PHASES = 3
 
 
-def _cases(records: list[Record]) -> list[CaseRecord]:
-    return [cast("CaseRecord", record) for record in records if record["kind"] == "case"]
+def _cases(records: list[Record], *, kind: str = "case") -> list[CaseRecord]:
+    return [cast("CaseRecord", record) for record in records if record["kind"] == kind]

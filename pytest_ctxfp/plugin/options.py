@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 from dataclasses import dataclass
 from fnmatch import fnmatch
 from typing import TYPE_CHECKING
@@ -10,8 +12,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from decimal import Decimal
     from pathlib import Path
 
+    from pytest_ctxfp._limits import Limits
     from pytest_ctxfp._store import CacheMode
 
 GOLDEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
@@ -21,6 +25,8 @@ DEFAULT_GOLDEN_FILES = [
 DEFAULT_CACHE_DIR = ".ctxfp/traces"
 DEFAULT_MODEL = "frontmatter"
 ON_MISS = ("call", "fail", "skip")
+_AMOUNT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
+_MAX_DIGITS = 18
 SNAPSHOT_TEXT = ("commit", "local", "none")
 
 
@@ -35,6 +41,10 @@ class Settings:
         on_miss: ``call`` the agent, ``fail`` or ``skip`` where no answer is stored.
         agent_paths: patterns of the files that make the agent what it is.
         context_paths: patterns of the files that stand for the context where there is no assembler.
+        agent_env: names of environment variables that the agent reads.
+        agent_packages: names of installed packages that make the agent what it is.
+        data_paths: patterns of the files that the agent reads.
+        limits: what the run may spend, or None where it is not limited.
         model: label of the model, unless the fixture ``ctx_model`` gives one.
         snapshot_create: write snapshots that are missing.
         snapshot_update: write snapshots that are missing or changed.
@@ -49,6 +59,10 @@ class Settings:
     on_miss: str
     agent_paths: tuple[str, ...]
     context_paths: tuple[str, ...]
+    agent_env: tuple[str, ...]
+    agent_packages: tuple[str, ...]
+    data_paths: tuple[str, ...]
+    limits: Limits | None
     model: str
     snapshot_create: bool
     snapshot_update: bool
@@ -66,6 +80,7 @@ def add_options(parser: pytest.Parser) -> None:
     """Register every flag and ini option."""
     group = parser.getgroup("ctxfp", "golden cases, trace cache and context snapshots")
     _add_cache_options(group)
+    _add_limit_options(group)
     _add_snapshot_options(group)
     _add_ini_options(parser)
 
@@ -98,6 +113,21 @@ def _add_cache_options(group: pytest.OptionGroup) -> None:
         choices=ON_MISS,
         default="call",
         help="where no answer is stored: call the agent (default), fail or skip the case without a call",
+    )
+
+
+def _add_limit_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--ctx-max-calls",
+        metavar="N",
+        type=_read_max_calls,
+        help="make at most N calls in this run, on all workers together; what is beyond is skipped",
+    )
+    group.addoption(
+        "--ctx-max-cost",
+        metavar="USD",
+        type=_read_max_cost,
+        help="make no further call once calls have cost this much, or one has cost an unknown amount",
     )
 
 
@@ -138,6 +168,24 @@ def _add_ini_options(parser: pytest.Parser) -> None:
     parser.addini(
         "ctx_context_paths",
         "files that stand for the context in the key of a suite without a ctx_assembler",
+        type="args",
+        default=[],
+    )
+    parser.addini(
+        "ctx_agent_env",
+        "names of environment variables that the agent reads; a hash of each value is in the key",
+        type="args",
+        default=[],
+    )
+    parser.addini(
+        "ctx_agent_packages",
+        "installed packages whose versions make the agent what it is",
+        type="args",
+        default=[],
+    )
+    parser.addini(
+        "ctx_data_paths",
+        "files, folders and globs (!pattern excludes) that the agent reads, a database for instance",
         type="args",
         default=[],
     )
@@ -232,6 +280,10 @@ def _parse_settings(config: pytest.Config) -> Settings:
         on_miss=config.getoption("ctx_on_miss"),
         agent_paths=tuple(config.getini("ctx_agent_paths")),
         context_paths=tuple(config.getini("ctx_context_paths")),
+        agent_env=tuple(config.getini("ctx_agent_env")),
+        agent_packages=tuple(config.getini("ctx_agent_packages")),
+        data_paths=tuple(config.getini("ctx_data_paths")),
+        limits=_parse_limits(config),
         model=config.getini("ctx_model") or DEFAULT_MODEL,
         snapshot_create=config.getoption("ctx_snapshot_create") or config.getoption("ctx_snapshot_update"),
         snapshot_update=config.getoption("ctx_snapshot_update"),
@@ -239,6 +291,31 @@ def _parse_settings(config: pytest.Config) -> Settings:
         snapshot_prune=config.getoption("ctx_snapshot_prune"),
         snapshot_text=config.getini("ctx_snapshot_text"),
     )
+
+
+def _parse_limits(config: pytest.Config) -> Limits | None:
+    max_calls, max_cost = config.getoption("ctx_max_calls"), config.getoption("ctx_max_cost")
+    if max_calls is None and max_cost is None:
+        return None
+    from pytest_ctxfp._limits import Limits
+
+    return Limits(max_calls=max_calls, max_cost=max_cost)
+
+
+def _read_max_calls(text: str) -> int:
+    if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
+        message = f"{text!r} is no number of calls: write a whole number, such as 20"
+        raise argparse.ArgumentTypeError(message)
+    return int(text)
+
+
+def _read_max_cost(text: str) -> Decimal:
+    from decimal import Decimal
+
+    if not _AMOUNT.fullmatch(text) or len(text) > _MAX_DIGITS:
+        message = f"{text!r} is no amount in USD: write a number of at least 0, such as 2.50"
+        raise argparse.ArgumentTypeError(message)
+    return Decimal(text)
 
 
 def is_cache_asked_for(config: pytest.Config) -> bool:

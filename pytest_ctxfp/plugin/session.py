@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import os
-from typing import TYPE_CHECKING
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
+from pytest_ctxfp._environment import hash_variables, read_versions
 from pytest_ctxfp._errors import CtxfpError, first_line
 from pytest_ctxfp._hashing import hash_paths
 from pytest_ctxfp._records import unscored_record
@@ -26,15 +28,19 @@ from pytest_ctxfp.plugin.snapshot_writes import prune, write_accepted
 from pytest_ctxfp.plugin.summary import render_snapshots, render_summary
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Generator, Iterator
 
+    from pytest_ctxfp._hashing import Manifest
+    from pytest_ctxfp._limits import CallLedger
     from pytest_ctxfp._records import CaseRecord, Record
     from pytest_ctxfp.plugin.options import Settings
 
+T = TypeVar("T")
 RUNNER = pytest.StashKey[Runner]()
 RECORDS = pytest.StashKey["list[Record]"]()
 SECTIONS = pytest.StashKey["list[tuple[str, str]]"]()
+LEDGER_PATH = pytest.StashKey[Path]()
+LEDGER_INPUT = "ctxfp_ledger"
 PLUGIN_NAME = "ctxfp-session"
 
 _OK = ("passed", ".", "PASSED")
@@ -48,15 +54,40 @@ def get_runner(config: pytest.Config) -> Runner:
             TraceStore(settings.cache_dir, settings.mode),
             lambda: load_identity(settings),
             recorded_by=f"pytest-ctxfp {_version()}",
+            ledger=get_ledger(config),
         )
     return config.stash[RUNNER]
 
 
+def get_ledger(config: pytest.Config) -> CallLedger | None:
+    """Return the count of calls that all processes of the run share, or None where nothing is limited."""
+    limits = get_settings(config).limits
+    if limits is None:
+        return None
+    from pytest_ctxfp._limits import CallLedger
+
+    return CallLedger(get_ledger_path(config), limits)
+
+
+def get_ledger_path(config: pytest.Config) -> Path:
+    """Return the file of the count: a worker is told by the controller, which removes it in the end."""
+    if hasattr(config, "workerinput"):
+        return Path(config.workerinput[LEDGER_INPUT])
+    if LEDGER_PATH not in config.stash:
+        import shutil
+        import tempfile
+
+        folder = tempfile.mkdtemp(prefix="ctxfp-")
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.stash[LEDGER_PATH] = Path(folder, "calls")
+    return config.stash[LEDGER_PATH]
+
+
 def load_identity(settings: Settings) -> Identity:
-    """Hash the files that the ini file says make the agent, and those that stand for its context.
+    """Read what the ini file says makes the agent: its files, its context's, its data, variables, packages.
 
     Raises:
-        CtxfpError: the cache is on and no agent file is named or found.
+        CtxfpError: the cache is on and no agent file is named, or something named isn't there.
     """
     if settings.mode is CacheMode.OFF:
         return Identity()
@@ -66,18 +97,28 @@ def load_identity(settings: Settings) -> Identity:
             " get old answers: add a line such as 'ctx_agent_paths = agent/' to the ini file"
         )
         raise CtxfpError(message)
+    return Identity(
+        agent=_hash_files("ctx_agent_paths", settings.agent_paths, settings.rootdir),
+        context=_hash_files("ctx_context_paths", settings.context_paths, settings.rootdir),
+        data=_hash_files("ctx_data_paths", settings.data_paths, settings.rootdir),
+        rootdir=settings.rootdir,
+        env=_checked_option("ctx_agent_env", lambda: tuple(hash_variables(settings.agent_env))),
+        packages=_checked_option("ctx_agent_packages", lambda: read_versions(settings.agent_packages)),
+    )
+
+
+def _hash_files(option: str, patterns: tuple[str, ...], rootdir: Path) -> Manifest | None:
+    if not patterns:
+        return None
+    return _checked_option(option, lambda: hash_paths(patterns, rootdir=rootdir))
+
+
+def _checked_option(option: str, read: Callable[[], T]) -> T:
+    """Return what an ini option gives; an error names the option."""
     try:
-        agent = hash_paths(settings.agent_paths, rootdir=settings.rootdir)
+        return read()
     except CtxfpError as error:
-        message = f"ini option ctx_agent_paths: {error}"
-        raise CtxfpError(message) from None
-    if not settings.context_paths:
-        return Identity(agent=agent, rootdir=settings.rootdir)
-    try:
-        context = hash_paths(settings.context_paths, rootdir=settings.rootdir)
-        return Identity(agent=agent, context=context, rootdir=settings.rootdir)
-    except CtxfpError as error:
-        message = f"ini option ctx_context_paths: {error}"
+        message = f"ini option {option}: {error}"
         raise CtxfpError(message) from None
 
 
@@ -186,9 +227,9 @@ class ReportHooks:
     ) -> Generator[None, object, object]:
         """Mark hits: ``r`` and ``PASSED (replayed)`` or ``PASSED (re-scored)``; nothing else is touched."""
         status = yield
-        records = _cases(report)
+        records = _answers(report)
         if status == _OK and records and all(record["state"] == "hit" for record in records):
-            word = "re-scored" if any(record["rescored"] for record in records) else "replayed"
+            word = "re-scored" if any(record.get("rescored") for record in records) else "replayed"
             return ("passed", "r", f"PASSED ({word})")
         return status
 
@@ -224,7 +265,7 @@ class ReportHooks:
         """Print the summary where a golden case ran or a context was checked."""
         settings = get_settings(self._config)
         lines = render_snapshots(self._facts, settings)
-        if self._facts.cases():
+        if self._facts.cases() or self._facts.helper_calls():
             lines = [*render_summary(self._facts, settings, _known_identity(self._config)), *lines]
         if not lines and not self._faults:
             return
@@ -266,8 +307,8 @@ def _reason_of(report: pytest.TestReport) -> str:
     return first_line(CtxfpError(crash.message if crash else str(report.longrepr)))
 
 
-def _cases(report: pytest.CollectReport | pytest.TestReport) -> list[CaseRecord]:
-    return [record for record in getattr(report, "ctxfp", []) if record["kind"] == "case"]
+def _answers(report: pytest.CollectReport | pytest.TestReport) -> list[CaseRecord]:
+    return [record for record in getattr(report, "ctxfp", []) if record["kind"] in {"case", "call"}]
 
 
 def _version() -> str:

@@ -32,7 +32,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
     Example::
 
         cache      auto, .ctxfp/traces
-        identity   agent 3f9c1a2b4d5e (4 files), model offline-1
+        identity   agent 3f9c1a2b4d5e (4 files), model offline-1, env API_BASE, packages openai 1.2
         cases      25: 24 passed, 1 failed
         answers    23 hit (1 re-scored), 2 miss; oldest hit 2026-11-29 18:22:04 UTC
         missed     1 context: Business Rules
@@ -42,17 +42,21 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
         accuracy   96% (24 of 25; 95% interval 80.5% to 99.3%)
           orders   90% (9 of 10; 95% interval 59.6% to 98.2%)
     """
-    cases = facts.cases()
+    cases, calls = facts.cases(), facts.helper_calls()
+    both = [*cases, *calls]
     blocks = [
         ("cache", _describe_cache(settings)),
-        ("identity", [_describe_identity(cases, identity, settings)]),
-        ("cases", [_count_cases(cases)]),
-        ("answers", [_count_answers(cases)]),
-        ("missed", _count_reasons(cases)),
+        ("identity", [_describe_identity(both, identity, settings)]),
+        ("cases", [_count_cases(cases)] if cases else []),
+        ("answers", [_count_answers(cases)] if cases else []),
+        ("calls", [f"{len(calls)}: {_count_answers(calls)}"] if calls else []),
+        ("missed", _count_reasons(both)),
+        ("not asked", _list_unasked(both)),
         ("re-scored", _list_rescored(cases)),
-        ("cost", [_sum_costs(facts.calls(), cases)]),
-        ("accuracy", _measure_accuracy(cases)),
-        ("warning", _list_problems(cases)),
+        ("served", _list_served(both)),
+        ("cost", [_sum_costs(facts.calls(), both)]),
+        ("accuracy", _measure_accuracy(cases) if cases else []),
+        ("warning", _list_problems(both)),
     ]
     return [line for label, lines in blocks for line in _block(label, lines)]
 
@@ -144,6 +148,12 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
         parts.append(f"context {identity.context_sha[:_SHORT_SHA]} ({files})")
     models = sorted({record["model"] for record in cases if "model" in record}) or [settings.model]
     parts.append(f"model {', '.join(models)}")
+    if identity.env:
+        parts.append(f"env {', '.join(identity.env)}")
+    if identity.packages:
+        parts.append("packages " + ", ".join(f"{name} {v}" for name, v in identity.packages.items()))
+    if identity.data is not None:
+        parts.append(f"data {identity.data.sha[:_SHORT_SHA]} ({_plural(len(identity.data.entries), 'file')})")
     served = sorted({record["served_model"] for record in cases if "served_model" in record})
     if served:
         parts.append(f"served by {', '.join(served)}")
@@ -172,6 +182,8 @@ def _count_answers(cases: list[CaseRecord]) -> str:
     parts = [f"{counts['hit']} hit" + (f" ({n_rescored} re-scored)" if n_rescored else "")]
     parts.append(f"{counts['miss'] + counts['refused']} miss")
     parts += [f"{counts[state]} {state}" for state in ("refreshed", "uncached") if counts[state]]
+    if counts["rerun"]:
+        parts.append(f"{counts['rerun']} asked again before a miss")
     if n_corrupt:
         parts.append(f"{n_corrupt} corrupt")
     if counts["error"]:
@@ -186,6 +198,50 @@ def _count_reasons(cases: list[CaseRecord]) -> list[str]:
     reasons = Counter("; ".join(record["why"]) for record in cases if record.get("why"))
     refused = Counter(record["reason"] for record in cases if record["state"] == "refused")
     return _capped([f"{n} {escape_line(reason)}" for reason, n in (reasons + refused).most_common()])
+
+
+def _list_unasked(records: list[CaseRecord]) -> list[str]:
+    """Say what a limit kept from being asked: ``2 --ctx-max-calls=1 is reached: orders, customers``."""
+    by_limit: dict[str, list[str]] = {}
+    for record in records:
+        if "limit" in record:
+            by_limit.setdefault(record["limit"].removeprefix("not asked: "), []).append(_name(record))
+    return [
+        f"{len(names)} {escape_line(limit)}: {', '.join(_capped(names))}" for limit, names in by_limit.items()
+    ]
+
+
+def _list_served(records: list[CaseRecord]) -> list[str]:
+    """Say where the provider ran another model than when an answer was recorded, under the same label.
+
+    Example::
+
+        2 answers now by stub-b, recorded by stub-a
+        5 hits recorded by stub-a, though stub-1 is served by stub-b now
+    """
+    changed = Counter(
+        (record["served_model"], record["served_then"])
+        for record in records
+        if record["state"] != "hit"
+        and record.get("served_model", record.get("served_then")) != record.get("served_then")
+        and "served_then" in record
+    )
+    now: dict[str, set[str]] = {}
+    for record in records:
+        if record["state"] != "hit" and "served_model" in record:
+            now.setdefault(record["model"], set()).add(record["served_model"])
+    stale = Counter(
+        (record["model"], record["served_model"])
+        for record in records
+        if record["state"] == "hit" and "served_model" in record
+        if record["served_model"] not in now.get(record["model"], {record["served_model"]})
+    )
+    lines = [f"{_plural(n, 'answer')} now by {new}, recorded by {old}" for (new, old), n in changed.items()]
+    lines += [
+        f"{_plural(n, 'hit')} recorded by {old}, though {model} is now served by {', '.join(sorted(now[model]))}"
+        for (model, old), n in stale.items()
+    ]
+    return _capped([escape_line(line) for line in lines])
 
 
 def _list_rescored(cases: list[CaseRecord]) -> list[str]:

@@ -10,6 +10,7 @@ import pytest
 
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
+from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._loop import run_without_loop, within
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._records import outcome_record, unscored_record
@@ -66,6 +67,11 @@ class CaseTracer:
             outcome = await self._runner.resolve(case, self._suite(settle))
         except CacheMiss as miss:
             self._refuse(case, miss)
+        except LimitReached as limit:
+            record = unscored_record(case, "skipped", first_line(limit))
+            record["limit"] = first_line(limit)
+            add_record(self._request.node, record)
+            pytest.skip(first_line(limit))
         except CtxfpError as error:
             record = unscored_record(case, "error", first_line(error))
             record["calls"] = self._runner.n_calls - n_calls

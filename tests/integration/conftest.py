@@ -95,9 +95,9 @@ class Project:
         self.write("answers.json", json.dumps(answers))
 
     def run(self, *args: str) -> pytest.RunResult:
-        """Run pytest in the project."""
+        """Run pytest in the project, without plugins that are there for single tests; they ask for them."""
         return self.pytester.runpytest_inprocess(
-            "--import-mode=importlib", "-p", "no:hypothesispytest", *args
+            "--import-mode=importlib", "-p", "no:hypothesispytest", "-p", "no:asyncio", *args
         )
 
     def calls(self) -> list[str]:
