@@ -29,6 +29,7 @@ _HOMES = {
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
     "TraceStore": "_store",
+    "cached_call": "_cached_call",
     "check_budget": "_tokens",
     "cluster_facts": "_chunking",
     "compare_tables": "_compare",
@@ -49,6 +50,7 @@ _HOMES = {
 }
 
 if TYPE_CHECKING:
+    from pytest_ctxfp._cached_call import cached_call
     from pytest_ctxfp._chunking import (
         FactCluster,
         cluster_facts,
@@ -114,6 +116,7 @@ __all__ = [
     "SnapshotMissing",
     "Trace",
     "TraceStore",
+    "cached_call",
     "check_budget",
     "cluster_facts",
     "compare_tables",

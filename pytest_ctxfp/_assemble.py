@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments
+from pytest_ctxfp._chain import separate_calls
 from pytest_ctxfp._errors import AgentError, describe_error, first_line
 from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
 from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
@@ -31,7 +32,8 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
         "sample": 0,
     }
     try:
-        context = await suite.settle(call_named(suite.assembler, values, names), case.timeout)
+        with separate_calls():
+            context = await suite.settle(call_named(suite.assembler, values, names), case.timeout)
     except suite.let_through:
         raise
     except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own

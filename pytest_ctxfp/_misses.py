@@ -69,6 +69,29 @@ def explain_miss(
     return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
 
 
+def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tuple[str, ...]:
+    """Name what differs between a call's key and the most similar stored one of the same name.
+
+    Returns:
+        as ``explain_miss``.
+    """
+    nearest = store.nearest(key)
+    if nearest is None:
+        return ("new call",)
+    stored, differing = nearest
+    explanations: dict[str, Callable[[], str]] = {
+        "agent_sha": lambda: (
+            f"agent: {_changed_files(store.read_manifest(stored.agent_sha), identity.agent)}"
+        ),
+        "context_sha": lambda: f"context: {_changed_context(stored, store, identity, None)}",
+        "model": lambda: f"model: {stored.model} -> {key.model}",
+        "after": lambda: "an earlier call of the test",
+        "helper": lambda: "the helper's own code",
+        **explain_surroundings(stored, key, store, identity),
+    }
+    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
+
+
 def explain_surroundings(
     stored: Trace, key: CaseKey, store: TraceStore, identity: Identity
 ) -> dict[str, Callable[[], str]]:

@@ -88,6 +88,47 @@ class AnswerRecorder:
             raise AgentError(message) from error
 
 
+def record_call(
+    returned: object,
+    elapsed_ms: int,
+    *,
+    key: CaseKey,
+    recorded_by: str,
+    prepare: Callable[[CaseKey, Trace], Trace],
+) -> Recording:
+    """Return what a test's own call gave, as a later load gives it; None is an answer too.
+
+    Raises:
+        AgentError: something that JSON can't hold.
+    """
+    result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
+    figures = _Figures(result)
+    latency_ms = figures.read("latency_ms", _read_count)
+    trace = Trace(
+        case_id=key.case_id,
+        agent_sha=key.agent_sha,
+        model=key.model,
+        context_sha=key.context_sha,
+        question=key.question,
+        sql_executed=figures.read("sql", _read_text),
+        result=to_json_value(result.value),
+        cost=figures.read("cost", _read_amount),
+        latency_ms=elapsed_ms if latency_ms is None else latency_ms,
+        turns=figures.read("turns", _read_count),
+        tool_calls=figures.read("tool_calls", to_json_value),
+        recorded_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
+        recorded_by=recorded_by,
+        served_model=figures.read("served_model", _read_text),
+        context=figures.read("context", record_context),
+        tokens=figures.read("tokens", _read_counts),
+    )
+    try:
+        return Recording(prepare(key, trace), tuple(figures.notes))
+    except ValueError as error:
+        message = f"what the call {key.case_id!r} returned can't be recorded: {error}"
+        raise AgentError(message) from error
+
+
 class _Figures:
     """What an agent says besides the answer. A figure that can't be read is left out, and that is noted."""
 

@@ -121,6 +121,11 @@ def unscored_record(case: GoldenCase, state: str, reason: str) -> CaseRecord:
     return {**_case_facts(case), "state": state, "reason": escape_surrogates(reason)}
 
 
+def call_record(call_id: str) -> CaseRecord:
+    """Return the beginning of the facts of a call that a test makes itself."""
+    return {"kind": "call", "id": escape_surrogates(call_id), "tags": [], "state": "miss"}
+
+
 def _case_facts(case: GoldenCase) -> CaseRecord:
     return {
         "kind": "case",

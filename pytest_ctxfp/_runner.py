@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
 from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
+from pytest_ctxfp._chain import separate_calls
 from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
@@ -289,7 +290,8 @@ class Runner:
         started = perf_counter_ns()
         with self.settling() as bill:
             try:
-                returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
+                with separate_calls():
+                    returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
             except prepared.suite.let_through:
                 raise
             except (Exception, SystemExit) as error:  # sys.exit() in there must not look like pytest's own

@@ -13,6 +13,7 @@ from pytest_ctxfp.plugin.options import (
     are_snapshots_asked_for,
     check_options,
     get_settings,
+    is_cache_asked_for,
     is_cache_flag_given,
     may_be_golden,
 )
@@ -57,6 +58,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Check that a cache that was asked for can work; on an xdist controller, listen for reports."""
     config = session.config
+    if is_cache_asked_for(config):
+        from pytest_ctxfp.plugin.calls import CallHooks
+
+        config.pluginmanager.register(CallHooks(), "ctxfp-calls")
     if are_snapshots_asked_for(config):
         from pytest_ctxfp.plugin.session import ensure_session
 

@@ -1,7 +1,8 @@
-"""What an item is called: below its file, and on the command line."""
+"""What an item is called, below its file and on the command line, and what its fixtures need."""
 
 from __future__ import annotations
 
+import inspect
 import os
 import shlex
 from typing import TYPE_CHECKING
@@ -9,7 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
+
+FIXTURES_OF = pytest.StashKey["dict[str, frozenset[str]]"]()
 
 
 def names_below_file(item: pytest.Item) -> str:
@@ -30,3 +34,29 @@ def command_for(item: pytest.Item, flag: str) -> str:
 def shown_path(path: Path, config: pytest.Config) -> str:
     """Return a path as one would type it where pytest was started."""
     return os.path.relpath(path, config.invocation_params.dir)
+
+
+def fixtures_of(item: pytest.Item, name: str) -> frozenset[str]:
+    """Return the names of all fixtures and parameters that a fixture needs, the test's autouse ones included.
+
+    Nothing is built to find out: pytest works out the fixtures of a function that asks for it.
+    """
+    parent = item.parent
+    assert parent is not None
+    known = parent.stash.setdefault(FIXTURES_OF, {})
+    if name not in known:
+        probe = pytest.Function.from_parent(parent, name=name, callobj=_probe_for(parent, name))
+        known[name] = frozenset(probe.fixturenames)
+    return known[name]
+
+
+def _probe_for(parent: pytest.Collector, name: str) -> Callable[..., None]:
+    """Return a function that asks for one fixture; in a class it is a method."""
+
+    def probe(*arguments: object) -> None:
+        """Never called: only the names of its arguments matter."""
+
+    names = ["self", name] if isinstance(parent, pytest.Class) else [name]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    probe.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
+    return probe

@@ -237,10 +237,9 @@ def _list_served(records: list[CaseRecord]) -> list[str]:
         if record["served_model"] not in now.get(record["model"], {record["served_model"]})
     )
     lines = [f"{_plural(n, 'answer')} now by {new}, recorded by {old}" for (new, old), n in changed.items()]
-    lines += [
-        f"{_plural(n, 'hit')} recorded by {old}, though {model} is now served by {', '.join(sorted(now[model]))}"
-        for (model, old), n in stale.items()
-    ]
+    for (model, old), n in stale.items():
+        served = ", ".join(sorted(now[model]))
+        lines.append(f"{_plural(n, 'hit')} recorded by {old}, though {model} is now served by {served}")
     return _capped([escape_line(line) for line in lines])
 
 

@@ -4,24 +4,29 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from typing import TYPE_CHECKING, NoReturn, TypeVar
+from dataclasses import replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 import pytest
 
+from pytest_ctxfp._chain import Call
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._loop import run_without_loop, within
 from pytest_ctxfp._model import GoldenCase
+from pytest_ctxfp._reads import free_names, read_texts
 from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
-from pytest_ctxfp.plugin.items import command_for
+from pytest_ctxfp.plugin.calls import calls_of
+from pytest_ctxfp.plugin.items import command_for, fixtures_of
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Generator
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 
     from pytest_ctxfp._model import CaseView, JSONValue
     from pytest_ctxfp._runner import Outcome
@@ -30,7 +35,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 CASE_SEEN = pytest.StashKey[bool]()
-FIXTURES_OF = pytest.StashKey["dict[str, frozenset[str]]"]()
 
 
 class CaseTracer:
@@ -60,6 +64,78 @@ class CaseTracer:
             # In an async test this is the awaitable; anything else done with it says so.
             return PendingOutcome(self._resolve(case, _settle_in_test))  # type: ignore[return-value]
         return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+
+    def call(  # noqa: PLR0913 - the published signature, its parts keywords
+        self,
+        id: str,  # noqa: A002 - the published name
+        fn: Callable[[], object],
+        *,
+        question: str | None = None,
+        key: Mapping[str, object] = MappingProxyType({}),
+        agent: bool = True,
+        chain: bool = True,
+    ) -> JSONValue:
+        """Answer any call from the cache, or make it and store what it returned; awaitable in async tests.
+
+        The key holds the texts in ``fn`` and the test's parameters that it uses, but it can't see into
+        objects: name in ``question`` and ``key`` whatever else decides the answer.
+
+        Args:
+            id: names the call in keys and summaries.
+            fn: makes the call, sync or async; it may return an ``AgentResult`` to say what it cost.
+            question: what is asked.
+            key: what else decides the answer, as JSON.
+            agent: False for a call that doesn't use the agent's files.
+            chain: False for a call that doesn't follow from the test's earlier ones.
+
+        Returns:
+            what JSON gives back of what ``fn`` returned, on a hit and on a miss alike.
+
+        Raises:
+            AgentError: an answer that JSON can't hold.
+            CacheMiss: no answer is stored and ``--ctx-on-miss=fail`` allows no call.
+            CtxfpError: a key that JSON can't hold.
+        """
+        calls = calls_of(self._request.node)
+        call = self._make_call(id, fn, question=question, key=key)
+        call = replace(call, of_agent=agent, chained=chain)
+        if _is_loop_running():
+            # In an async test this is the awaitable; anything else done with it says so.
+            return PendingOutcome(calls.resolve(call, _settle_call))  # type: ignore[return-value]
+        return run_without_loop(calls.resolve(call, self._settle_call_in_session_loop))
+
+    def _make_call(
+        self, call_id: str, fn: Callable[[], object], *, question: str | None, key: Mapping[str, object]
+    ) -> Call:
+        if not callable(fn):
+            message = f"ctx_trace.call({call_id!r}, ...) takes a function, got {type(fn).__name__}"
+            raise CtxfpError(message)
+        try:
+            params: dict[str, JSONValue] = {"arguments": read_texts(fn)}
+            if key:
+                params["key"] = to_json_value(dict(key))
+        except AgentError as error:
+            message = f"ctx_trace.call({call_id!r}, key=...): {first_line(error)}"
+            raise CtxfpError(message) from None
+        parameters = calls_of(self._request.node).parameters_behind(free_names(fn))
+        if parameters:
+            params["parameters"] = parameters
+        return Call(
+            id=call_id,
+            run=fn,
+            question=call_id if question is None else question,
+            params=params,
+            of_agent=True,
+            chained=True,
+            model=_checked(self._fixture("ctx_model"), str, "ctx_model", "a text"),
+            key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
+        )
+
+    async def _settle_call_in_session_loop(self, value: object) -> object:
+        if not inspect.isawaitable(value):
+            return value
+        run: Callable[[Awaitable[object]], object] = self._request.getfixturevalue("ctx_await")
+        return run(value)
 
     async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
         n_calls = self._runner.n_calls
@@ -166,13 +242,13 @@ def _refuse_async(name: str) -> CtxfpError:
     )
 
 
-class PendingOutcome:
-    """What ``ctx_trace(case)`` gives where an event loop runs: to be awaited, and nothing else."""
+class PendingOutcome(Generic[T]):
+    """What ``ctx_trace`` gives where an event loop runs: to be awaited, and nothing else."""
 
-    def __init__(self, coroutine: Coroutine[object, None, Outcome]) -> None:
+    def __init__(self, coroutine: Coroutine[object, None, T]) -> None:
         self._coroutine = coroutine
 
-    def __await__(self) -> Generator[object, None, Outcome]:
+    def __await__(self) -> Generator[object, None, T]:
         return self._coroutine.__await__()
 
     def __getattr__(self, name: str) -> NoReturn:
@@ -181,36 +257,14 @@ class PendingOutcome:
         raise CtxfpError(message)
 
 
+async def _settle_call(value: object) -> object:
+    return await value if inspect.isawaitable(value) else value
+
+
 async def _settle_in_test(value: object, seconds: float | None) -> object:
     if not inspect.isawaitable(value):
         return value
     return await (value if seconds is None else within(value, seconds))
-
-
-def fixtures_of(item: pytest.Item, name: str) -> frozenset[str]:
-    """Return the names of all fixtures and parameters that a fixture needs, the test's autouse ones included.
-
-    Nothing is built to find out: pytest works out the fixtures of a function that asks for it.
-    """
-    parent = item.parent
-    assert parent is not None
-    known = parent.stash.setdefault(FIXTURES_OF, {})
-    if name not in known:
-        probe = pytest.Function.from_parent(parent, name=name, callobj=_probe_for(parent, name))
-        known[name] = frozenset(probe.fixturenames)
-    return known[name]
-
-
-def _probe_for(parent: pytest.Collector, name: str) -> Callable[..., None]:
-    """Return a function that asks for one fixture; in a class it is a method."""
-
-    def probe(*arguments: object) -> None:
-        """Never called: only the names of its arguments matter."""
-
-    names = ["self", name] if isinstance(parent, pytest.Class) else [name]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    probe.__signature__ = inspect.Signature([inspect.Parameter(n, kind) for n in names])  # type: ignore[attr-defined]
-    return probe
 
 
 def _keyed_parameters(item: pytest.Item, reached: frozenset[str]) -> dict[str, JSONValue]:
