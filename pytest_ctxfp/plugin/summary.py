@@ -207,7 +207,8 @@ def _list_unasked(records: list[CaseRecord]) -> list[str]:
         if "limit" in record:
             by_limit.setdefault(record["limit"].removeprefix("not asked: "), []).append(_name(record))
     return [
-        f"{len(names)} {escape_line(limit)}: {', '.join(_capped(names))}" for limit, names in by_limit.items()
+        f"{len(names)} {escape_line(limit)}: {', '.join(_capped(sorted(names)))}"
+        for limit, names in by_limit.items()
     ]
 
 
