@@ -90,8 +90,9 @@ def asked(suite: Project) -> list[str]:
 
 
 def stored(suite: Project) -> dict[str, object]:
-    """Return the stored answers by question."""
+    """Return the stored answers by question, of each the newest."""
     traces = [json.loads(path.read_text(encoding="utf-8")) for path in suite.traces()]
+    traces.sort(key=lambda trace: trace["recorded_at"])
     return {trace["question"]: trace["result"] for trace in traces}
 
 

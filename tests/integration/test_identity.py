@@ -106,13 +106,9 @@ def test_variable_with_a_value_is_refused_without_showing_it(project: Project, h
     assert "hunter2" not in result.stderr.str() + result.stdout.str()
 
 
-def test_upgraded_package_misses_and_is_named(
-    project: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_upgraded_package_misses_and_is_named(project: Project, how: list[str]) -> None:
     """An upgrade of a package that the ini file names asks again, and says from which version to which."""
-    add_option(project, "ctx_agent_packages = tiny.client")
-    monkeypatch.syspath_prepend(project.path / "site")
-    monkeypatch.setenv("PYTHONPATH", str(project.path / "site"), prepend=":")
+    add_option(project, "ctx_agent_packages = tiny.client\npythonpath = site")
     install(project, "1.0")
     result = project.run("--ctx-cache", *how)
     result.stdout.fnmatch_lines(["identity*packages tiny-client 1.0"])
