@@ -12,6 +12,7 @@ from pytest_ctxfp import (
     GoldenSet,
     Trace,
     TraceStore,
+    cached_call,
     compare_tables,
     diff_fingerprints,
     extract_result,
@@ -49,3 +50,18 @@ share: float = high - low
 sha: str = tree_sha(".", suffixes=(".md",))
 result = AgentResult({"rows": [[1]]}, cost=0.1)
 version: str = pytest_ctxfp.__version__
+
+
+@cached_call
+def ask(question: str) -> str:
+    """A helper of a suite."""
+    return question
+
+
+@cached_call(ignore=["client"], key={"v": 1}, agent=False, chain=False, cost=0.1, name="ask")
+async def ask_later(client: object, question: str) -> str:
+    """An async one."""
+    return f"{client}{question}"
+
+
+asked: str = ask("q")
