@@ -537,3 +537,58 @@ def test_call_not_of_the_agent_outlives_its_edit(suite: Project) -> None:
     suite.write("agent/prompt.md", "Be long.\n")
     suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["ask"]
+
+
+def test_calls_at_once_are_keyed_in_the_order_they_begin(suite: Project) -> None:
+    """Calls gathered in an async test are made at once and hit in the next run, whichever ends first."""
+    suite.edit(
+        "client.py",
+        "async def send_later(self, question):\n",
+        "async def send_later(self, question):\n        import asyncio\n\n"
+        "        await asyncio.sleep(0.02 * (4 - len(question)))\n",
+    )
+    suite.write(
+        "test_talk.py",
+        "import asyncio, pytest\nfrom helpers import ask_later\n\n\n@pytest.mark.asyncio\n"
+        "async def test_talk(client):\n"
+        '    await asyncio.gather(*(ask_later(client, "x" * n) for n in (1, 2, 3)))\n'
+        '    await ask_later(client, "bye")\n',
+    )
+    suite.run("--ctx-cache", *PLUGIN).assert_outcomes(passed=1)
+    assert asked(suite) == ["xxx", "xx", "x", "bye"]
+    for _ in range(2):
+        suite.run("--ctx-cache", *PLUGIN).stdout.fnmatch_lines(["calls*4: 4 hit, 0 miss*"])
+    assert asked(suite) == []
+
+
+def test_helper_within_a_helper_is_no_turn_of_its_own(suite: Project) -> None:
+    """What a helper calls inside isn't called on a hit, so what comes after it is not keyed on that."""
+    suite.write(
+        "helpers.py",
+        HELPERS.replace(
+            "    return client.send(question)\n",
+            "    find(client, question)\n    return client.send(question)\n",
+        )
+        + "\n\n@cached_call(ignore=['client'], agent=False)\ndef find(client, question):\n"
+        "    return client.send('find: ' + question)\n",
+    )
+    suite.write("test_talk.py", CONVERSATION)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
+    assert len(asked(suite)) == 6
+    suite.run("--ctx-cache").stdout.fnmatch_lines(["calls*3: 3 hit, 0 miss*"])
+    assert asked(suite) == []
+    suite.write("agent/prompt.md", "Be long.\n")
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
+    assert asked(suite)[:2] == ["I am Bob", "find: Where is my order?"]
+
+
+def test_test_that_runs_again_begins_a_new_conversation(suite: Project) -> None:
+    """A rerun of a failed test takes its first turn as the first, and its answers from the store."""
+    fails_once = (
+        "    import pathlib\n\n    flag = pathlib.Path(__file__).with_name('flag')\n"
+        "    had_run = flag.exists()\n    flag.touch()\n    assert had_run\n"
+    )
+    suite.write("test_talk.py", CONVERSATION + fails_once)
+    result = suite.run("--ctx-cache", "--reruns=1")
+    result.stdout.fnmatch_lines(["calls*3: 3 hit, 0 miss*"])
+    assert asked(suite) == ["I am Bob", "Where is my order?", "Who am I?"]
