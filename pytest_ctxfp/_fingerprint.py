@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._tokens import AnyCounter
 
 ContextT = TypeVar("ContextT")
 
@@ -90,7 +91,10 @@ class ContextFingerprint:
 
 
 def fingerprint_context(
-    context: ContextT, *, split: Callable[[ContextT], Iterable[Layer]] | None = None
+    context: ContextT,
+    *,
+    split: Callable[[ContextT], Iterable[Layer]] | None = None,
+    counter: AnyCounter | None = None,
 ) -> ContextFingerprint:
     r"""Hash a context, whole and layer by layer.
 
@@ -101,6 +105,7 @@ def fingerprint_context(
         split: a function that takes the context and returns its layers, for example
             ``functools.partial(markdown_layers, level=1)``. Of text and bytes, header and body of all
             layers must be the context; of anything else, the layers stand for the whole.
+        counter: counts the tokens of every layer's body, as in `count_tokens`; None for no counts.
 
     Raises:
         ValueError: a context of another type, or layers that are not those of the context.
@@ -119,7 +124,8 @@ def fingerprint_context(
             digest.update(header)
             digest.update(body)
             total_bytes += len(header) + len(body)
-        fingerprints[layer.key] = _fingerprint_layer(layer.name, header=header, body=body)
+        tokens = None if counter is None else _count_tokens(layer.body, counter)
+        fingerprints[layer.key] = _fingerprint_layer(layer.name, header=header, body=body, tokens=tokens)
     sha256 = digest.hexdigest()
     return ContextFingerprint(
         layers=fingerprints,
@@ -130,12 +136,21 @@ def fingerprint_context(
     )
 
 
-def _fingerprint_layer(name: str | None, *, header: bytes, body: bytes) -> LayerFingerprint:
+def _count_tokens(text: str | bytes, counter: AnyCounter) -> int:
+    from pytest_ctxfp._tokens import count_tokens
+
+    return count_tokens(text, counter)
+
+
+def _fingerprint_layer(
+    name: str | None, *, header: bytes, body: bytes, tokens: int | None
+) -> LayerFingerprint:
     is_unfinished = bool(body) and not body.endswith(b"\n")
     return LayerFingerprint(
         hash=hashlib.sha256(body).hexdigest()[:_N_HASH_DIGITS],
         bytes=len(body),
         lines=body.count(b"\n") + is_unfinished,
+        tokens=tokens,
         name=name,
         # One text for the same bytes, whether the context came as text or as bytes.
         header=header.decode("utf-8", "surrogateescape"),

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity
+    from pytest_ctxfp._tokens import TokenCounter
     from pytest_ctxfp._trace import Trace
 
 LINES_SHA = "lines_sha"
@@ -27,12 +28,12 @@ _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
 
 
-def record_context(context: object) -> dict[str, JSONValue]:
+def record_context(context: object, counter: TokenCounter | None = None) -> dict[str, JSONValue]:
     """Return the fingerprint as a trace keeps it, with a hash of the context's lines in sorted order.
 
     That hash tells a context whose lines merely changed places from one that says something else.
     """
-    return {**fingerprint_context(context).to_dict(), LINES_SHA: _sorted_lines_sha(context)}
+    return {**fingerprint_context(context, counter=counter).to_dict(), LINES_SHA: _sorted_lines_sha(context)}
 
 
 def explain_miss(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._tokens import TokenCounter
 
 T = TypeVar("T")
 
@@ -40,12 +41,21 @@ class AnswerRecorder:
         key: what the answer will be stored under.
         context: what the assembler built, or None.
         recorded_by: written into the trace.
+        counter: counts the tokens of the context's layers, where they are to be recorded.
     """
 
-    def __init__(self, case: GoldenCase, key: CaseKey, *, context: object, recorded_by: str) -> None:
+    def __init__(
+        self,
+        case: GoldenCase,
+        key: CaseKey,
+        *,
+        context: object,
+        recorded_by: str,
+        counter: TokenCounter | None = None,
+    ) -> None:
         self._case = case
         self._key = key
-        self._context = None if context is None else record_context(context)
+        self._context = None if context is None else record_context(context, counter)
         self._recorded_by = recorded_by
 
     def record(

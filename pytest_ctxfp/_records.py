@@ -61,6 +61,7 @@ class SnapshotRecord(TypedDict, total=False):
     accepted: list[str]
     matched_names: list[str]
     redacted: dict[str, bool]
+    notes: list[str]
 
 
 class TestRecord(TypedDict):

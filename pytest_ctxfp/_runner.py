@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity, Suite
+    from pytest_ctxfp._tokens import TokenCounter
     from pytest_ctxfp._trace import Trace
 
 
@@ -104,13 +105,22 @@ class Runner:
         store: where traces are read and written, as its mode allows.
         load_identity: called once, when the first key is made.
         recorded_by: written into new traces.
+        counter: gives what counts the tokens of contexts, where they are to be recorded.
 
     Attributes:
         n_calls: how often an agent was called, whatever came of it.
     """
 
-    def __init__(self, store: TraceStore, load_identity: Callable[[], Identity], *, recorded_by: str) -> None:
+    def __init__(
+        self,
+        store: TraceStore,
+        load_identity: Callable[[], Identity],
+        *,
+        recorded_by: str,
+        counter: Callable[[], TokenCounter | None] = lambda: None,
+    ) -> None:
         self.store = store
+        self._counter = counter
         self._load_identity = load_identity
         self._identity: Identity | None = None
         self._recorded_by = recorded_by
@@ -252,7 +262,9 @@ class Runner:
     ) -> Recording:
         """Ask the agent and return its answer as a trace without a verdict."""
         case = prepared.case
-        recorder = AnswerRecorder(case, key, context=prepared.context, recorded_by=self._recorded_by)
+        recorder = AnswerRecorder(
+            case, key, context=prepared.context, recorded_by=self._recorded_by, counter=self._counter()
+        )
         values = {
             "question": case.question,
             "context": copy_if_mutable(prepared.context),

@@ -21,7 +21,10 @@ DEFAULT_GOLDEN_FILES = [
 DEFAULT_CACHE_DIR = ".ctxfp/traces"
 DEFAULT_MODEL = "frontmatter"
 ON_MISS = ("call", "fail", "skip")
-SNAPSHOT_TEXT = ("commit", "local", "none")
+INI_CHOICES = {
+    "ctx_snapshot_text": ("commit", "local", "none"),
+    "ctx_tokens": ("estimate", "tiktoken", "off"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,6 +44,7 @@ class Settings:
         snapshot_update_layers: names and globs of layers in which a change is accepted.
         snapshot_prune: delete snapshots that this run has proven to be unused.
         snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
+        tokens: how tokens are counted: ``estimate``, ``tiktoken`` or ``off``.
     """
 
     rootdir: Path
@@ -55,6 +59,7 @@ class Settings:
     snapshot_update_layers: tuple[str, ...]
     snapshot_prune: bool
     snapshot_text: str
+    tokens: str
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -154,6 +159,11 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         "where the texts of context snapshots are kept: commit (beside the snapshot file), local or none",
         default="commit",
     )
+    parser.addini(
+        "ctx_tokens",
+        "how tokens are counted: estimate (default; only shown), tiktoken (exact; loads a vocabulary) or off",
+        default="estimate",
+    )
 
 
 def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
@@ -188,10 +198,11 @@ def check_options(config: pytest.Config) -> None:
     if "" in layers:
         message = "--ctx-snapshot-update-layer takes the name of a layer, or a glob such as 'Document*'"
         raise pytest.UsageError(message)
-    text = config.getini("ctx_snapshot_text")
-    if text not in SNAPSHOT_TEXT:
-        message = f"ini option ctx_snapshot_text = {text!r}: write one of {', '.join(SNAPSHOT_TEXT)}"
-        raise pytest.UsageError(message)
+    for name, choices in INI_CHOICES.items():
+        value = config.getini(name)
+        if value not in choices:
+            message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
+            raise pytest.UsageError(message)
 
 
 def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> bool:
@@ -238,6 +249,7 @@ def _parse_settings(config: pytest.Config) -> Settings:
         snapshot_update_layers=tuple(config.getoption("ctx_snapshot_update_layer")),
         snapshot_prune=config.getoption("ctx_snapshot_prune"),
         snapshot_text=config.getini("ctx_snapshot_text"),
+        tokens=config.getini("ctx_tokens"),
     )
 
 

@@ -17,6 +17,7 @@ from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._store import CacheMode, TraceStore
 from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.collect import GoldenItem, add_tag_keywords, drop_claimed
+from pytest_ctxfp.plugin.counting import exact_counter
 from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.items import names_below_file
@@ -48,6 +49,7 @@ def get_runner(config: pytest.Config) -> Runner:
             TraceStore(settings.cache_dir, settings.mode),
             lambda: load_identity(settings),
             recorded_by=f"pytest-ctxfp {_version()}",
+            counter=lambda: exact_counter(config),
         )
     return config.stash[RUNNER]
 

@@ -18,13 +18,15 @@ from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch, de
 from pytest_ctxfp._snapshot_file import SnapshotReader
 from pytest_ctxfp._snapshot_rules import layer_names
 from pytest_ctxfp._snapshot_text import snapshot_path
+from pytest_ctxfp._tokens import check_budget
+from pytest_ctxfp.plugin.counting import get_counter, take_notes
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, add_section
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
     from types import FrameType
 
     from pytest_ctxfp._layers import Layer
@@ -57,6 +59,7 @@ class ContextSnapshot:
         ignore: Iterable[str] = (),
         redact: Redactions = (),
         split: Callable[..., Iterable[Layer]] | None = None,
+        budget: Mapping[str, int] | None = None,
     ) -> None:
         """Assert that a context is what its snapshot says, layer by layer.
 
@@ -67,15 +70,30 @@ class ContextSnapshot:
                 are; layers under a glob may also come and go.
             redact: pairs of a regular expression and its replacement, applied before anything is hashed.
             split: a function that returns the layers; None picks by the context's type.
+            budget: the most tokens by key of a layer, ``*`` for the whole; checked before anything else,
+                so that a context that is too large is never stored.
 
         Raises:
+            BudgetExceeded: a layer, or the whole, has more tokens than it may.
             SnapshotMismatch: a layer changed; the text names it and the command that accepts it.
             SnapshotMissing: nothing is stored yet.
             CtxfpError: a name used twice, arguments of a wrong kind, a snapshot file that can't be read.
         """
         __tracebackhide__ = True
         key = self._claim_key(name, inspect.currentframe())
+        if budget is not None:
+            self._check_budget(context, budget, split)
         self._check(key, context, ignore=ignore, redact=redact, split=split)
+
+    def _check_budget(
+        self, context: object, budget: Mapping[str, int], split: Callable[..., Iterable[Layer]] | None
+    ) -> None:
+        __tracebackhide__ = True
+        try:
+            check_budget(context, budget, counter=get_counter(self._item.config), split=split)
+        except (TypeError, ValueError, AttributeError) as error:
+            message = f"ctx_snapshot.check: budget: {error}"
+            raise CtxfpError(message) from error
 
     def __eq__(self, context: object) -> bool:
         """Check a context written as ``assert context == ctx_snapshot``; raises as `check` does."""
@@ -138,7 +156,10 @@ class ContextSnapshot:
         if record["state"] == "missing":
             self._fail_missing(verdict, path)
         if record["state"] == "changed":
-            self._fail_changed(verdict, path)
+            try:
+                self._fail_changed(verdict, path)
+            finally:
+                record["notes"] = take_notes(self._item.config)
 
     def _record(self, verdict: SnapshotVerdict, path: Path, redact: Redactions) -> SnapshotRecord:
         record: SnapshotRecord = {
@@ -204,6 +225,7 @@ class ContextSnapshot:
             path=shown_path(path, self._item.config),
             command=command_for(self._item, "--ctx-snapshot-update"),
             texts=texts or (),
+            counter=get_counter(self._item.config),
         )
         raise SnapshotMismatch(text)
 

@@ -112,6 +112,7 @@ def _list_idle_names(snapshots: list[SnapshotRecord], settings: Settings) -> lis
     for record in snapshots:
         for pattern, matched in record.get("redacted", {}).items():
             found[pattern] = found.get(pattern, False) or matched
+    lines += dict.fromkeys(escape_line(note) for record in snapshots for note in record.get("notes", []))
     return lines + [
         f"redact {pattern!r}: found in no context" for pattern, matched in found.items() if not matched
     ]

@@ -15,6 +15,7 @@ from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
+from pytest_ctxfp.plugin.counting import take_notes
 from pytest_ctxfp.plugin.items import command_for
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
@@ -73,7 +74,7 @@ class CaseTracer:
             raise
         record = outcome_record(outcome)
         record["calls"] = self._runner.n_calls - n_calls
-        record["notes"] = [*record["notes"], *self._notes]
+        record["notes"] = [*record["notes"], *self._notes, *take_notes(self._request.config)]
         add_record(self._request.node, record)
         return outcome
 

@@ -113,7 +113,7 @@ def test_async_agents_run_on_one_loop(project: Project, how: list[str]) -> None:
     if how == ["-n2"]:
         project.run(*how).assert_outcomes(passed=2)
     else:
-        project.run("-W", "error", *how).assert_outcomes(passed=2)
+        project.run("-p", "no:asyncio", "-W", "error", *how).assert_outcomes(passed=2)
 
 
 def test_timeout_of_an_async_agent_is_an_error(project: Project, how: list[str]) -> None:
@@ -155,7 +155,7 @@ def test_async_tests_await(project: Project) -> None:
     """Where a loop runs, ``await ctx_trace(case)`` resolves; the blocking form is an error that says so."""
     project.write("conftest.py", ASYNC_CONFTEST.replace("DELAY", "0").replace("assert len(LOOPS) == 1", ""))
     project.write("test_async.py", ASYNC_TEST)
-    project.run("-W", "error", "test_async.py").assert_outcomes(passed=4)
+    project.run("-p", "no:asyncio", "-W", "error", "test_async.py").assert_outcomes(passed=4)
 
 
 @pytest.mark.parametrize(
@@ -447,7 +447,7 @@ def client(): return Client()
 def ctx_agent(client): return client.ask
 """,
     )
-    project.run("-W", "error").assert_outcomes(passed=1, errors=1)
+    project.run("-p", "no:asyncio", "-W", "error").assert_outcomes(passed=1, errors=1)
 
 
 def test_timeout_that_nobody_enforces_is_said(project: Project, how: list[str]) -> None:
