@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments
+from pytest_ctxfp._calling import call_named, named_arguments
 from pytest_ctxfp._errors import AgentError, describe_error, first_line
 from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
 from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
@@ -25,8 +25,8 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
     names = named_arguments(suite.assembler, ASSEMBLER_ARGUMENTS, role="ctx_assembler")
     values = {
         "question": case.question,
-        "inputs": copy_if_mutable(case.inputs),
-        "case": copy_if_mutable(case.view),
+        "inputs": case.inputs,
+        "case": case.view,
         "model": suite.model,
         "sample": 0,
     }

@@ -48,7 +48,7 @@ def describe_failure(outcome: Outcome) -> str:
         _block("answer", [_describe_origin(outcome)]),
     ]
     if outcome.hit:
-        blocks.append(_block("ask again", [outcome.ask_again]))
+        blocks.append(_block("ask again", [outcome.ask_again()]))
     return "\n".join([escape_line(outcome.comparison.reason), "", *blocks])
 
 

@@ -7,7 +7,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
-from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
+from pytest_ctxfp._calling import call_named, named_arguments, source_file
 from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
@@ -44,7 +44,7 @@ class Outcome:
         unstored: why the answer could not be stored, if it could not.
         expectation_sha: identity of what is expected now.
         key_hash: name of the trace in the store, or None where no cache is in use.
-        ask_again: the command that asks the agent anew, where the answer is stored.
+        ask_again: gives the command that asks the agent anew, where the answer is stored.
         notes: what a user should know of the suite or of the agent's figures.
     """
 
@@ -58,7 +58,7 @@ class Outcome:
     corrupt: str | None = None
     unstored: str | None = None
     key_hash: str | None = None
-    ask_again: str = ""
+    ask_again: Callable[[], str] = str
     notes: tuple[str, ...] = ()
 
     def check(self) -> None:
@@ -86,6 +86,7 @@ class _SuiteState:
     named: frozenset[str] | None = None
     named_by_hits: frozenset[str] | None = None
     proof: AssemblerProof = field(default_factory=AssemblerProof)
+    is_assembler_noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +144,6 @@ class Runner:
             CacheMiss: no answer is stored and the store's mode allows no call.
             CtxfpError: fixtures that don't fit together, a context that isn't reproducible.
         """
-        check_scorable(case)
         prepared = await self._prepare(case, suite)
         found, corrupt = self._find(prepared) if self.store.mode.reads else (None, None)
         if found is not None:
@@ -177,7 +177,7 @@ class Runner:
                     expectation_sha=expectation_sha(prepared.case),
                     key_hash=key.hash(),
                     ask_again=prepared.suite.ask_again,
-                    notes=_note_on_assembler(prepared.suite.assembler, self.identity),
+                    notes=self._note_on_assembler(prepared.suite),
                 )
                 return outcome, None
         return None, corrupt
@@ -199,6 +199,21 @@ class Runner:
 
     def _state(self, suite: Suite) -> _SuiteState:
         return self._states.setdefault(suite.scope, _SuiteState())
+
+    def _note_on_assembler(self, suite: Suite) -> tuple[str, ...]:
+        """Warn, once, of an assembler whose own file is one of the agent's files."""
+        state = self._state(suite)
+        if suite.assembler is None or state.is_assembler_noted:
+            return ()
+        state.is_assembler_noted = True
+        name = self.identity.name_of(source_file(suite.assembler))
+        if name is None or not self.identity.is_of_agent(name):
+            return ()
+        note = (
+            f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question"
+            f" again, though the contexts stay the same; exclude it with '!{name}'"
+        )
+        return (note,)
 
     def _key(self, prepared: _Prepared, named: frozenset[str]) -> CaseKey:
         return make_key(
@@ -224,6 +239,7 @@ class Runner:
 
     async def _ask(self, prepared: _Prepared, corrupt: str | None) -> Outcome:
         case, suite, state = prepared.case, prepared.suite, self._state(prepared.suite)
+        check_scorable(case)
         is_cached = self.store.mode.writes
         if is_cached:
             await state.proof.before_call(case, suite, prepared.context)
@@ -251,7 +267,7 @@ class Runner:
             unstored=unstored,
             key_hash=key.hash() if is_cached else None,
             notes=(
-                *_note_on_assembler(suite.assembler, self.identity),
+                *self._note_on_assembler(suite),
                 *_note_on_agent(agent, self.identity),
                 *recording.notes,
             ),
@@ -267,9 +283,9 @@ class Runner:
         )
         values = {
             "question": case.question,
-            "context": copy_if_mutable(prepared.context),
-            "inputs": copy_if_mutable(case.inputs),
-            "case": copy_if_mutable(case.view),
+            "context": prepared.context,
+            "inputs": case.inputs,
+            "case": case.view,
             "model": prepared.suite.model,
             "sample": key.sample,
         }
@@ -308,18 +324,6 @@ def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[st
     note = (
         f"{name} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
         " let ctx_agent return a function of a file that is"
-    )
-    return (note,)
-
-
-def _note_on_assembler(assembler: Callable[..., object] | None, identity: Identity) -> tuple[str, ...]:
-    """Warn of an assembler whose own file is one of the agent's files."""
-    name = None if assembler is None else identity.name_of(source_file(assembler))
-    if name is None or not identity.is_of_agent(name):
-        return ()
-    note = (
-        f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question again,"
-        f" though the contexts stay the same; exclude it with '!{name}'"
     )
     return (note,)
 

@@ -42,7 +42,7 @@ class Suite:
         scope: tells suites apart whose agents may name other arguments: the file of the test.
         settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
             limit in seconds.
-        ask_again: the command that asks the agent anew, for failure texts.
+        ask_again: gives the command that asks the agent anew, for failure texts.
         let_through: what an agent or assembler may raise without having failed: our own errors, and a
             wish to end the run.
     """
@@ -55,7 +55,7 @@ class Suite:
     parameters: Mapping[str, JSONValue]
     scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
-    ask_again: str = ""
+    ask_again: Callable[[], str] = str
     let_through: tuple[type[Exception], ...] = (CtxfpError,)
 
 

@@ -88,7 +88,13 @@ class GoldenItem(pytest.Function):
         if not self.config.getoption("setuponly", False):
             request = self.funcargs["request"]
             assert isinstance(request, pytest.FixtureRequest)
-            self.outcome = request.getfixturevalue("ctx_trace")(self.case)
+            self.outcome = self._resolve(request)
+
+    def _resolve(self, request: pytest.FixtureRequest) -> Outcome:
+        """Do what the fixture ``ctx_trace`` does, without the cost of a fixture for every case."""
+        from pytest_ctxfp.plugin.tracing import CaseTracer
+
+        return CaseTracer(request)(self.case)
 
 
 def golden_case(request: pytest.FixtureRequest) -> None:

@@ -100,7 +100,7 @@ class CaseTracer:
             parameters=_keyed_parameters(item, reached),
             scope=str(item.path),
             settle=settle,
-            ask_again=command_for(item, "--ctx-refresh"),
+            ask_again=lambda: command_for(item, "--ctx-refresh"),
             let_through=(CtxfpError, pytest.exit.Exception),
         )
 
