@@ -90,6 +90,7 @@ def _check_parameter(parameter: inspect.Parameter, available: tuple[str, ...], r
     ):
         message = (
             f"{role} asks for an argument {parameter.name!r}; it is called by name with any of"
-            f" {', '.join(available)}: rename the argument, or give it a default"
+            f" {', '.join(available)} (what a case has under inputs comes as inputs): rename the argument, or"
+            " give it a default"
         )
         raise CtxfpError(message)

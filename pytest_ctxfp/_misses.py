@@ -1,4 +1,4 @@
-"""Why a case has no stored answer: what differs from the newest trace of that case."""
+"""Why a case has no stored answer: what differs from the nearest trace of that case."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def explain_miss(
     identity: Identity,
     context: object,
 ) -> tuple[str, ...]:
-    """Name what differs between a key and the newest stored trace of its case.
+    """Name what differs between a key and the nearest stored trace of its case, of several the nearest.
 
     Args:
         key: what was looked up.
@@ -55,18 +55,22 @@ def explain_miss(
         Parts such as ``agent: src/agent.py``, ``context: Current Facts``, ``question``, ``inputs`` or
         ``new case``, each fit to be counted in a summary.
     """
-    newest = store.newest(key.case_id)
-    if newest is None:
+    found = store.nearest(key)
+    if found is None:
         return ("new case",)
+    nearest, differing = found
     explanations = {
         "agent_sha": lambda: (
-            f"agent: {_changed_files(store.read_manifest(newest.agent_sha), identity.agent)}"
+            f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
         ),
-        "context_sha": lambda: f"context: {_changed_context(newest, store, identity, context)}",
-        "model": lambda: f"model: {newest.model} -> {key.model}",
+        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context)}",
+        "model": lambda: f"model: {nearest.model} -> {key.model}",
     }
-    differing = newest.differences(key)
-    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
+    given = {*(key.params or ()), *(nearest.params or ())} - {"inputs", "case", "parameters"}
+    return tuple(
+        explanations[part]() if part in explanations else f"ctx_agent_key: {part}" if part in given else part
+        for part in differing
+    ) or (_OTHER_SHAPE,)
 
 
 def estimate_cost(case_id: str, store: TraceStore) -> str:
@@ -93,10 +97,10 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
     )
 
 
-def _changed_context(newest: Trace, store: TraceStore, identity: Identity, context: object) -> str:
+def _changed_context(nearest: Trace, store: TraceStore, identity: Identity, context: object) -> str:
     if context is None and identity.context is not None:
-        return _changed_files(store.read_manifest(newest.context_sha), identity.context)
-    return _changed_layers(newest.context, context)
+        return _changed_files(store.read_manifest(nearest.context_sha), identity.context)
+    return _changed_layers(nearest.context, context)
 
 
 def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object) -> str:

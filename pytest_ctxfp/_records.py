@@ -48,7 +48,8 @@ class SnapshotRecord(TypedDict, total=False):
     ``state`` is ``matched``, ``changed``, ``missing`` or ``written``; the last has the ``entry`` to store, as
     JSON, and the ``text`` to keep, in base64. ``key`` is JSON too: it may hold what UTF-8 can't.
     ``accepted`` names the layers that were accepted by name, ``matched_names`` those patterns of accepted
-    layers that fit a layer of this context, ``redacted`` says of each pattern whether it was found.
+    layers that fit a layer of this context, ``redacted`` and ``ignored`` say of each pattern and name whether
+    the context has it.
     """
 
     kind: str
@@ -61,6 +62,7 @@ class SnapshotRecord(TypedDict, total=False):
     accepted: list[str]
     matched_names: list[str]
     redacted: dict[str, bool]
+    ignored: dict[str, bool]
     notes: list[str]
 
 

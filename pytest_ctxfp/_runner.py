@@ -211,7 +211,7 @@ class Runner:
             return ()
         note = (
             f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question"
-            f" again, though the contexts stay the same; exclude it with '!{name}'"
+            " again, though the contexts stay the same; keep the two in files of their own"
         )
         return (note,)
 
@@ -322,8 +322,8 @@ def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[st
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
     note = (
-        f"{name} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
-        " let ctx_agent return a function of a file that is"
+        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it would get old answers:"
+        " add it there, or let ctx_agent return a function of a file that is there"
     )
     return (note,)
 

@@ -67,7 +67,10 @@ def describe_mismatch(
         f"  {_count_of_others(verdict)}",
     ]
     if verdict.accepted:
-        lines.append("  nothing of this snapshot was written, not even the changes that are accepted")
+        names = ", ".join(
+            dict.fromkeys(_quoted_name(change.layer) for change in verdict.accepted[:_MAX_NAMES])
+        )
+        lines.append(f"  nothing of this snapshot was written, not even what is accepted: {names}")
     return "\n".join([*lines, f"accept with: {command}"])
 
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _MAX_BYTES = 1 << 28
-# Without waiting: a pipe in the place of a file must not hang the run. Binary: Windows would change line ends.
+# Without waiting: a pipe in the place of a file must not hang the run. Binary: no line end is changed.
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 

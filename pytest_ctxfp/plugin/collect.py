@@ -71,7 +71,7 @@ class GoldenItem(pytest.Function):
     @classmethod
     def for_case(cls, parent: GoldenFile, case: GoldenCase) -> GoldenItem:
         """Return the item of a case, with its marks and its tags as keywords."""
-        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=golden_case)
+        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=_golden_case)
         item.case = case
         item.extra_keyword_matches.update(case.tags)
         for mark in _marks_of(case, has_timeout_plugin=item.config.pluginmanager.hasplugin("timeout")):
@@ -97,8 +97,8 @@ class GoldenItem(pytest.Function):
         return CaseTracer(request)(self.case)
 
 
-def golden_case(request: pytest.FixtureRequest) -> None:
-    """Raise CaseMismatch where the answer is not as expected: the call phase of every golden item."""
+def _golden_case(request: pytest.FixtureRequest) -> None:
+    # The call phase of every golden item. No docstring: --co -v would print it below each case.
     __tracebackhide__ = True
     assert isinstance(request.node, GoldenItem)
     assert request.node.outcome is not None

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
+    from pytest_ctxfp._snapshot_rules import LayerNames
 
 READER = pytest.StashKey[SnapshotReader]()
 
@@ -93,7 +94,7 @@ class ContextSnapshot:
             check_budget(context, budget, counter=get_counter(self._item.config), split=split)
         except (TypeError, ValueError, AttributeError) as error:
             message = f"ctx_snapshot.check: budget: {error}"
-            raise CtxfpError(message) from error
+            raise CtxfpError(message) from None
 
     def __eq__(self, context: object) -> bool:
         """Check a context written as ``assert context == ctx_snapshot``; raises as `check` does."""
@@ -150,7 +151,7 @@ class ContextSnapshot:
             verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:
             message = f"ctx_snapshot.check: {error}"
-            raise CtxfpError(message) from error
+            raise CtxfpError(message) from None
         record = self._record(verdict, path, redact)
         add_record(self._item, record)
         if record["state"] == "missing":
@@ -171,16 +172,17 @@ class ContextSnapshot:
         if redact:
             record["redacted"] = _found_redactions(redact, verdict.current.unmatched_redactions)
         if self._settings.snapshot_update_layers:
-            record["matched_names"] = self._names_that_fit(verdict)
+            record["matched_names"] = _names_that_fit(
+                layer_names(self._settings.snapshot_update_layers), verdict
+            )
+        if verdict.current.ignore.patterns:
+            fitting = _names_that_fit(verdict.current.ignore, verdict)
+            record["ignored"] = {
+                escape_line(name): name in fitting for name in verdict.current.ignore.patterns
+            }
         if self._is_to_write(verdict):
             self._add_write(record, verdict)
         return record
-
-    def _names_that_fit(self, verdict: SnapshotVerdict) -> list[str]:
-        """Return which of the accepted names and globs fit a layer, stored or present."""
-        stored = verdict.stored.layers if verdict.stored else ()
-        keys = [row.key for row in (*stored, *verdict.current.rows)]
-        return sorted(layer_names(self._settings.snapshot_update_layers).matching(keys))
 
     def _is_to_write(self, verdict: SnapshotVerdict) -> bool:
         if verdict.state is SnapshotState.MISSING:
@@ -228,6 +230,12 @@ class ContextSnapshot:
             counter=get_counter(self._item.config),
         )
         raise SnapshotMismatch(text)
+
+
+def _names_that_fit(names: LayerNames, verdict: SnapshotVerdict) -> list[str]:
+    """Return which names and globs fit a layer, stored or present."""
+    stored = verdict.stored.layers if verdict.stored else ()
+    return sorted(names.matching(row.key for row in (*stored, *verdict.current.rows)))
 
 
 def _found_redactions(redact: Redactions, unmatched: tuple[str, ...]) -> dict[str, bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp.plugin.options import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -108,14 +109,19 @@ def _list_idle_names(snapshots: list[SnapshotRecord], settings: Settings) -> lis
         f"--ctx-snapshot-update-layer={escape_line(name)}: no layer of this run has that name"
         for name in idle
     ]
-    found: dict[str, bool] = {}
-    for record in snapshots:
-        for pattern, matched in record.get("redacted", {}).items():
-            found[pattern] = found.get(pattern, False) or matched
     lines += dict.fromkeys(escape_line(note) for record in snapshots for note in record.get("notes", []))
-    return lines + [
-        f"redact {pattern!r}: found in no context" for pattern, matched in found.items() if not matched
-    ]
+    redacted = _never_found(record.get("redacted", {}) for record in snapshots)
+    ignored = _never_found(record.get("ignored", {}) for record in snapshots)
+    lines += [f"redact {pattern}: found in no context" for pattern in redacted]
+    return lines + [f"ignore {name}: no context has such a layer" for name in ignored]
+
+
+def _never_found(records: Iterable[dict[str, bool]]) -> list[str]:
+    found: dict[str, bool] = {}
+    for record in records:
+        for name, matched in record.items():
+            found[name] = found.get(name, False) or matched
+    return [name for name, matched in found.items() if not matched]
 
 
 def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
@@ -144,7 +150,8 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
         files = _plural(len(identity.context.entries), "file")
         parts.append(f"context {identity.context_sha[:_SHORT_SHA]} ({files})")
     models = sorted({record["model"] for record in cases if "model" in record}) or [settings.model]
-    parts.append(f"model {', '.join(models)}")
+    unset = " (ini ctx_model names it)" if models == [DEFAULT_MODEL] else ""
+    parts.append(f"model {', '.join(models)}{unset}")
     served = sorted({record["served_model"] for record in cases if "served_model" in record})
     if served:
         parts.append(f"served by {', '.join(served)}")

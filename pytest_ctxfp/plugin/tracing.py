@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
+import shlex
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
@@ -59,7 +60,11 @@ class CaseTracer:
         if _is_loop_running():
             # In an async test this is the awaitable; anything else done with it says so.
             return PendingOutcome(self._resolve(case, _settle_in_test))  # type: ignore[return-value]
-        return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+        __tracebackhide__ = True
+        try:
+            return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+        except CtxfpError as error:
+            raise error.with_traceback(None)  # noqa: B904 - the same error, without our own frames
 
     async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
         n_calls = self._runner.n_calls
@@ -85,7 +90,11 @@ class CaseTracer:
         add_record(self._request.node, record)
         if get_settings(self._request.config).on_miss == "skip":
             pytest.skip(miss.explanation)
-        command = command_for(self._request.node, "--ctx-cache --ctx-on-miss=call")
+        folder = self._request.config.getoption("ctx_cache_dir")
+        flags = "--ctx-cache --ctx-on-miss=call" + (
+            f" --ctx-cache-dir={shlex.quote(folder)}" if folder else ""
+        )
+        command = command_for(self._request.node, flags)
         raise CacheMiss(miss.key, f"{miss.explanation}\nask and store it: {command}", miss.corrupt) from None
 
     def _suite(self, settle: Settle) -> Suite:

@@ -204,7 +204,7 @@ def ctx_agent_key(): return {"max_turns": 8, "params": {"db": "2024"}}
 """
     project.write("conftest.py", (project.path / "conftest.py").read_text() + extra)
     project.run("--ctx-cache").stdout.fnmatch_lines(
-        ["identity*model stub-9", "missed*2 model: stub-1 -> stub-9; max_turns; db"]
+        ["identity*model stub-9", "missed*2 model: stub-1 -> stub-9; max_turns; ctx_agent_key: db"]
     )
     project.run("--ctx-cache").stdout.fnmatch_lines(["answers*2 hit*"])
 
