@@ -22,15 +22,16 @@ from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, add_section
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
+from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from types import FrameType
 
-    from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
+    from pytest_ctxfp._split import Splitter
 
 READER = pytest.StashKey[SnapshotReader]()
 
@@ -56,17 +57,19 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
     ) -> None:
         """Assert that a context is what its snapshot says, layer by layer.
 
         Args:
-            context: text, bytes or a mapping of names to texts; with ``split``, whatever that takes.
+            context: text, bytes, a chat request, a list of messages or a mapping of names to texts; with
+                ``split``, whatever that takes.
             name: tells several snapshots of a test apart; without one they are counted from 0.
             ignore: keys and globs of layers (``Document*``) whose content isn't compared. Name and place
                 are; layers under a glob may also come and go.
             redact: pairs of a regular expression and its replacement, applied before anything is hashed.
-            split: a function that returns the layers; None picks by the context's type.
+            split: a function that returns the layers; None asks the hook ``pytest_ctxfp_split_layers``, then
+                picks by the context's type.
 
         Raises:
             SnapshotMismatch: a layer changed; the text names it and the command that accepts it.
@@ -122,12 +125,13 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
     ) -> None:
         __tracebackhide__ = True
         path = snapshot_path(self._item.path)
         stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
         try:
+            split = splitter_of(self._item) if split is None else split
             current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
             verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:
