@@ -56,7 +56,7 @@ class _Matcher:
         self._reader = KeyReader()
 
     def differences(self, expected: JSONValue, actual: JSONValue, path: str) -> Iterator[str]:
-        """Yield what differs, in the order of what is expected: ``$.total: expected 3, actual 4 (off by 1)``."""
+        """Yield what differs, in the order of what is expected: ``$.n: expected 3, actual 4 (off by 1)``."""
         if isinstance(expected, dict) and isinstance(actual, dict):
             yield from self._of_objects(expected, actual, path)
         elif isinstance(expected, list) and isinstance(actual, list):
@@ -75,9 +75,10 @@ class _Matcher:
                 has = ", ".join(map(_spell, list(actual)[:5])) or "none"
                 yield f"{inner} is missing (keys there: {has})"
         if not self._is_subset:
-            for key in actual:
+            for key, value in actual.items():
                 if key not in expected:
-                    yield f"{path}{_step(key)} is not expected: {_spell(actual[key])}; match: subset allows it"
+                    hint = "match: subset allows it"
+                    yield f"{path}{_step(key)} is not expected: {_spell(value)}; {hint}"
 
     def _of_lists(self, expected: list[JSONValue], actual: list[JSONValue], path: str) -> Iterator[str]:
         if len(expected) != len(actual):

@@ -82,7 +82,7 @@ class Judges:
         return await self._ask(judge, case, answer, suite=suite, key=key)
 
     def _refuse_twin(self, judge: CachedScorer, name: str) -> None:
-        """Refuse another function of the same name, version and model: it would get the first one's verdicts."""
+        """Refuse another function of the same name, version and model: it would get the first's verdicts."""
         place = (source_file(judge.function), getattr(judge.function, "__qualname__", ""))
         if self._known.setdefault((name, judge.version, judge.model), place) != place:
             message = (

@@ -141,8 +141,8 @@ def _check_mode(case: GoldenCase) -> None:
     if has_own_scorer(case):
         modes = ", ".join(MODES[case.result_kind])
         message = (
-            f"case {case.id!r}: match {case.match!r} is no mode of {case.result_kind.value} answers ({modes}):"
-            " a scorer of that name is called where a test resolves the case"
+            f"case {case.id!r}: match {case.match!r} is no mode of {case.result_kind.value} answers"
+            f" ({modes}): a scorer of that name is called where a test resolves the case"
         )
         raise CtxfpError(message)
 

@@ -98,7 +98,7 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
     )
 
 
-def _changed_context(  # noqa: PLR0913, PLR0917 - what both ways to explain it need
+def _changed_context(
     newest: Trace, store: TraceStore, identity: Identity, context: object, split: Splitter | None
 ) -> str:
     if context is None and identity.context is not None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 class CaseRecord(TypedDict, total=False):
     """What became of one case.
 
-    ``score`` is 0..1 where a scorer gave one; ``judge_*`` are of cached scorers, whose cost in USD stands apart.
+    ``score`` is 0..1 where a scorer gave one; ``judge_*`` are of cached scorers, whose cost stands apart.
     ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
     allowed), ``error`` or ``skipped``. ``passed`` is absent where there is no verdict; cost is in USD and
     absent where unknown.

@@ -22,8 +22,8 @@ from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, ma
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._judging import Judgement
+    from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
     from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore

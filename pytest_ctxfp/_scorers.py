@@ -159,7 +159,7 @@ def _as_float(value: object) -> float | None:
     return float(value) if isinstance(value, (int, float)) else None
 
 
-async def call_scorer(
+async def call_scorer(  # noqa: PLR0913 - what a scorer may name
     scorer: Callable[..., object],
     case: GoldenCase,
     answer: JSONValue,

@@ -54,6 +54,7 @@ async def prepare_case(case: GoldenCase, suite: Suite) -> GoldenCase:
     """
     if case.expected_sql is not None:
         case = replace(case, expected=await _run_sql(case.expected_sql, case, suite, what="expected_sql"))
+        score_answer(case, {"rows": []})  # the table is new: its shape and tolerances were not checked yet
     if has_own_scorer(case):
         from pytest_ctxfp._scorers import find_scorer
 
@@ -63,7 +64,7 @@ async def prepare_case(case: GoldenCase, suite: Suite) -> GoldenCase:
     return case
 
 
-async def score_trace(
+async def score_trace(  # noqa: PLR0913 - a verdict may need all of it
     trace: Trace, case: GoldenCase, *, suite: Suite, context: object, judges: Judges, is_stored: bool
 ) -> Verdict | None:
     """Score an answer.
@@ -157,7 +158,7 @@ async def _run_sql(sql: str, case: GoldenCase, suite: Suite, *, what: str) -> Ta
         reason, cause = first_line(error), error  # type: tuple[str, BaseException]
     except suite.let_through:
         raise
-    except (Exception, SystemExit) as error:  # drivers raise what they like
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - drivers raise what they like
         reason, cause = describe_error(error), error
     message = f"{place}: {what} failed: {reason}\n    {escape_line(sql, limit=_MAX_SQL)}"
     raise ScorerError(message) from cause

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._hashing import canonical_json
-from pytest_ctxfp._messages import is_request, split_request
 from pytest_ctxfp._layers import (
     PREAMBLE_KEY,
     Layer,
@@ -15,6 +14,7 @@ from pytest_ctxfp._layers import (
     iter_headed_layers,
     join_surrogates,
 )
+from pytest_ctxfp._messages import is_request, split_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -34,7 +34,7 @@ def tag_layers(text: AnyStr) -> list[Layer]:
     """
     if not isinstance(text, (str, bytes)):
         message = f"tag_layers splits text or bytes, got {type(text).__name__!r}"
-        raise ValueError(message)  # noqa: TRY004 - as every splitter
+        raise ValueError(message)
     return list(_layers(text))
 
 

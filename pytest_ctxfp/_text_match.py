@@ -17,7 +17,6 @@ from pytest_ctxfp._tolerance import is_within, read_tolerance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-
     from decimal import Decimal
 
     from pytest_ctxfp._model import GoldenCase
@@ -81,7 +80,8 @@ def _match_exact(case: GoldenCase, answer: str) -> Comparison:
         return _fold(sought, case) == _fold(answer, case)
 
     def explain(sought: str) -> str:
-        return f"expected {_show_sought(sought)}, actual {show_answer(answer)}{_first_difference(sought, answer)}"
+        difference = _first_difference(sought, answer)
+        return f"expected {_show_sought(sought)}, actual {show_answer(answer)}{difference}"
 
     return _judge(case, is_equal, passed="the answer is the expected text", explain=explain)
 

@@ -222,6 +222,7 @@ _TYPES: dict[str, _Kind] = {
     "served_model": _TEXT_OR_NULL,
     "expectation_sha": _TEXT_OR_NULL,
     "passed_then": _TRUTH_OR_NULL,
+    "sql_gave_answer": _TRUTH_OR_NULL,
     "context": _OBJECT_OR_NULL,
     "tokens": _OBJECT_OR_NULL,
 }

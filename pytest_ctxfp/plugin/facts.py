@@ -46,7 +46,7 @@ class RunFacts:
         return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("calls")]
 
     def judged(self) -> list[CaseRecord]:
-        """Return the record of every call of a cached scorer, whatever came of it, earlier attempts included."""
+        """Return the records of all calls of cached scorers, earlier attempts included."""
         return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("judge_calls")]
 
     def snapshots(self) -> list[SnapshotRecord]:

@@ -174,7 +174,7 @@ def test_cases_that_cannot_be_scored(case: GoldenCase, message: str) -> None:
 
 
 def test_answer_is_taken_from_the_text_when_the_kind_changes() -> None:
-    """A case whose kind was edited is scored by what today's kind finds in the stored text, without a call."""
+    """A case whose kind was edited is scored by what today's kind finds in the stored text."""
     raw = 'Prose.\n```json\n{"rows": [[42]]}\n```'
     text = GoldenCase(id="q1", question="?", result_kind=ResultKind.TEXT, match="contains", expected="Prose")
     json_case = GoldenCase(id="q1", question="?", result_kind=ResultKind.JSON, match="exact", expected=[1])

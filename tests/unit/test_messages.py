@@ -182,8 +182,12 @@ PYDANTIC_AI = [
         "instructions": "Be brief.",
         "parts": [{"content": "Be kind.", "part_kind": "system-prompt"}, Part("Hi", NOW)],
     },
-    {"kind": "response", "parts": [{"content": "Hello", "part_kind": "text"}, {"tool_name": "f", "part_kind": "tool-call"}], "model_name": "m"},
-]  # fmt: skip
+    {
+        "kind": "response",
+        "parts": [{"content": "Hello", "part_kind": "text"}, {"tool_name": "f", "part_kind": "tool-call"}],
+        "model_name": "m",
+    },
+]
 
 
 @pytest.mark.parametrize(
@@ -193,13 +197,18 @@ PYDANTIC_AI = [
         (RESPONSES, "system user function_call function_call/(fields)"),
         (
             ANTHROPIC,
-            "system system/(fields) user user/image user/(text) user/Hint user/(text)#2 assistant assistant/tool_use"
-            " tool:look parameters",
+            (
+                "system system/(fields) user user/image user/(text) user/Hint user/(text)#2"
+                " assistant assistant/tool_use tool:look parameters"
+            ),
         ),
         (GOOGLE, "system user user/inline_data model tool:look tool:find"),
         (
             PYDANTIC_AI,
-            "system system#2 user user/(fields) assistant assistant/tool-call assistant/tool-call/(fields) assistant/(fields)",
+            (
+                "system system#2 user user/(fields)"
+                " assistant assistant/tool-call assistant/tool-call/(fields) assistant/(fields)"
+            ),
         ),
         ([{"role": "user", "content": "Hi"}], "user"),
         (({"role": "user", "content": None},), "user"),
@@ -267,7 +276,10 @@ def test_every_difference_is_attributed(before: Any, after: Any) -> None:
     assert diff.identical or diff.changed or diff.added or diff.removed or diff.reordered
 
 
-TEXT = "Hi\n<rules kind='all'>\n- a\n<rules>\ninner\n</rules>\n</rules>\nbetween\n<facts>\n- b\n</facts>\n<open>\nBye"
+TEXT = (
+    "Hi\n<rules kind='all'>\n- a\n<rules>\ninner\n</rules>\n</rules>\nbetween\n"
+    "<facts>\n- b\n</facts>\n<open>\nBye"
+)
 
 
 def test_tags() -> None:
