@@ -25,6 +25,7 @@ _HOMES = {
     "Layer": "_layers",
     "LayerDelta": "_fingerprint",
     "LayerFingerprint": "_fingerprint",
+    "ScorerError": "_errors",
     "SnapshotMismatch": "_errors",
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
@@ -67,6 +68,7 @@ if TYPE_CHECKING:
         CaseMismatch,
         CtxfpError,
         GoldenError,
+        ScorerError,
         SnapshotMismatch,
         SnapshotMissing,
     )
@@ -116,6 +118,7 @@ __all__ = [
     "Layer",
     "LayerDelta",
     "LayerFingerprint",
+    "ScorerError",
     "SnapshotMismatch",
     "SnapshotMissing",
     "Trace",

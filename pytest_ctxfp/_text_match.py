@@ -135,7 +135,7 @@ def _match_number(case: GoldenCase, answer: str) -> Comparison:
     numbers = list(find_numbers(answer))
     if not numbers:
         return Comparison(
-            False, f"expected {' or '.join(sought)}, no number in the answer {show_answer(answer)}"
+            False, f"expected {_show_numbers(sought)}, no number in the answer {show_answer(answer)}"
         )
     return _compare_number(sought, numbers[-1], n_numbers=len(numbers), tolerance=tolerance)
 
@@ -151,7 +151,11 @@ def _compare_number(
     hint = (
         "" if passed or len(keys) > 1 else f" ({describe_numbers(keys[0], given, tolerance, is_label=False)})"
     )
-    return Comparison(passed, f"expected {' or '.join(sought)}, actual {written}{hint}{last}")
+    return Comparison(passed, f"expected {_show_numbers(sought)}, actual {written}{hint}{last}")
+
+
+def _show_numbers(texts: Sequence[str]) -> str:
+    return escape_line(" or ".join(texts), limit=_MAX_SOUGHT)
 
 
 def _read_number(text: str) -> Decimal:

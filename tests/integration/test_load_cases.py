@@ -71,14 +71,15 @@ evaluators: [EqualsExpected]
 """
 PYDANTIC_EVALS_HOOK = """
 from pytest_ctxfp import GoldenCase
-from pytest_ctxfp._model import ResultKind
 
 def pytest_ctxfp_load_cases(path):
     if not path.name.endswith(".evals.yaml"):
         return None
     return (
-        GoldenCase(id=case["name"], question=case["inputs"], result_kind=ResultKind.TEXT, match="exact",
-                   expected=case["expected_output"], metadata=case.get("metadata", {}))
+        GoldenCase.from_dict(
+            {"id": case["name"], "question": case["inputs"], "result_kind": "text", "match": "exact",
+             "expected": case["expected_output"], "metadata": case.get("metadata", {})}
+        )
         for case in yaml.safe_load(path.read_text(encoding="utf-8"))["cases"]
     )
 """
@@ -102,7 +103,7 @@ RECIPES = {
     "shop.evals.yaml": (PYDANTIC_EVALS, PYDANTIC_EVALS_HOOK, "returns"),
     "golden.jsonl": (TRUTHS, TRUTHS_HOOK, "row-1"),
 }
-LINES = """{"id": "returns", "question": "Who pays?", "match": "regex", "expected": "^Y", "result_kind": "text"}
+LINES = """{"id": "returns", "question": "Who pays?","match": "regex", "expected": "Y", "result_kind": "text"}
 
 {"id": "postage", "question": "Who pays?", "result_kind": "text", "expected": "You pay."}
 """
