@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._split import Splitter
     from pytest_ctxfp._tokens import AnyCounter
 
 ContextT = TypeVar("ContextT")
@@ -93,13 +94,14 @@ class ContextFingerprint:
 def fingerprint_context(
     context: ContextT,
     *,
-    split: Callable[[ContextT], Iterable[Layer]] | None = None,
+    split: Callable[[ContextT], Iterable[Layer] | None] | None = None,
     counter: AnyCounter | None = None,
 ) -> ContextFingerprint:
     r"""Hash a context, whole and layer by layer.
 
     Args:
-        context: text or bytes, split at their ``## `` headings, or a mapping ``{name: text}``, whose whole
+        context: text or bytes, split at their ``## `` headings; a chat request or a list of messages (see
+            `message_layers`), whose whole is its canonical JSON; or a mapping ``{name: text}``, whose whole
             is the canonical JSON of its ``[name, text]`` pairs in order. Text is encoded as UTF-8, lone
             surrogates included.
         split: a function that takes the context and returns its layers, for example
@@ -157,13 +159,24 @@ def _fingerprint_layer(
     )
 
 
-def context_bytes(context: object) -> bytes:
-    """Return the bytes that stand for a whole context, which ``ContextFingerprint.sha256`` is of.
+def context_bytes(context: object, *, split: Splitter | None = None) -> bytes:
+    """Return the bytes that stand for a whole context: of one that has a type of ours, what the type gives.
+
+    Layers stand only for other objects: those of a request might leave out a part of it.
+
+    Args:
+        context: text, bytes, a request, a mapping of names to texts; with ``split``, whatever that takes.
+        split: returns the layers of a context.
 
     Raises:
-        ValueError: a context that is neither text, nor bytes, nor a mapping of names to texts.
+        ValueError: a context of another type that ``split`` gives no layers of either.
     """
-    return split_context(context)[0]
+    try:
+        return split_context(context)[0]
+    except ValueError:
+        if split is None:
+            raise
+        return split_context(context, split)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

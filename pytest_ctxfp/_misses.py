@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._split import Splitter
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity
     from pytest_ctxfp._tokens import TokenCounter
@@ -28,12 +29,17 @@ _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
 
 
-def record_context(context: object, counter: TokenCounter | None = None) -> dict[str, JSONValue]:
+def record_context(
+    context: object, *, split: Splitter | None = None, counter: TokenCounter | None = None
+) -> dict[str, JSONValue]:
     """Return the fingerprint as a trace keeps it, with a hash of the context's lines in sorted order.
 
     That hash tells a context whose lines merely changed places from one that says something else.
     """
-    return {**fingerprint_context(context, counter=counter).to_dict(), LINES_SHA: _sorted_lines_sha(context)}
+    return {
+        **fingerprint_context(context, split=split, counter=counter).to_dict(),
+        LINES_SHA: _sorted_lines_sha(context, split),
+    }
 
 
 def explain_miss(
@@ -42,6 +48,7 @@ def explain_miss(
     *,
     identity: Identity,
     context: object,
+    split: Splitter | None = None,
 ) -> tuple[str, ...]:
     """Name what differs between a key and the nearest stored trace of its case, of several the nearest.
 
@@ -50,6 +57,7 @@ def explain_miss(
         store: its traces are scanned once, by the first miss.
         identity: the files of the agent and the context as they are now.
         context: the context as it is now, or None without one.
+        split: returns the context's layers; None picks by type.
 
     Returns:
         Parts such as ``agent: src/agent.py``, ``context: Current Facts``, ``question``, ``inputs`` or
@@ -63,7 +71,7 @@ def explain_miss(
         "agent_sha": lambda: (
             f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
         ),
-        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context)}",
+        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context, split)}",
         "model": lambda: f"model: {nearest.model} -> {key.model}",
     }
     given = {*(key.params or ()), *(nearest.params or ())} - {"inputs", "case", "parameters"}
@@ -97,21 +105,24 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
     )
 
 
-def _changed_context(nearest: Trace, store: TraceStore, identity: Identity, context: object) -> str:
+def _changed_context(
+    nearest: Trace, store: TraceStore, identity: Identity, context: object, split: Splitter | None
+) -> str:
     if context is None and identity.context is not None:
         return _changed_files(store.read_manifest(nearest.context_sha), identity.context)
-    return _changed_layers(nearest.context, context)
+    return _changed_layers(nearest.context, context, split)
 
 
-def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object) -> str:
+def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object, split: Splitter | None) -> str:
     if not stored or context is None:
         return "changed (no fingerprint was kept)"
     try:
-        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), fingerprint_context(context))
+        current = fingerprint_context(context, split=split)
+        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), current)
     except (KeyError, TypeError, ValueError):
         return "changed (the stored fingerprint can't be read)"
     names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
-    if stored.get(LINES_SHA) == _sorted_lines_sha(context):
+    if stored.get(LINES_SHA) == _sorted_lines_sha(context, split):
         where = f" in {_join_names(names)}" if names else ""
         return f"same lines, other order{where}: sort it"
     return _join_names(names) if names else "layers in another order"
@@ -122,5 +133,5 @@ def _join_names(names: list[str] | tuple[str, ...]) -> str:
     return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} more"
 
 
-def _sorted_lines_sha(context: object) -> str:
-    return git_blob_sha(b"\n".join(sorted(context_bytes(context).split(b"\n"))))
+def _sorted_lines_sha(context: object, split: Splitter | None) -> str:
+    return git_blob_sha(b"\n".join(sorted(context_bytes(context, split=split).split(b"\n"))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from pytest_ctxfp._display import escape_surrogates
+from pytest_ctxfp._match import has_own_scorer
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import GoldenCase
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 class CaseRecord(TypedDict, total=False):
     """What became of one case.
 
+    ``score`` is 0..1 where a scorer gave one; ``judge_*`` are of cached scorers, whose cost stands apart.
     ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
     allowed), ``error`` or ``skipped``. ``passed`` is absent where there is no verdict; cost is in USD and
     absent where unknown.
@@ -40,6 +42,11 @@ class CaseRecord(TypedDict, total=False):
     xfailed: bool
     notes: list[str]
     calls: int
+    score: float
+    scorer: str
+    judge_hit: bool
+    judge_cost: float
+    judge_calls: int
 
 
 class SnapshotRecord(TypedDict, total=False):
@@ -109,7 +116,13 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         key=outcome.key_hash,
         corrupt=outcome.corrupt,
         unstored=outcome.unstored,
+        score=outcome.comparison.score,
     )
+    if has_own_scorer(outcome.case):
+        record["scorer"] = escape_surrogates(outcome.case.match)
+    if outcome.judgement is not None:
+        record["judge_hit"] = outcome.judgement.hit
+        _add_known(record, judge_cost=outcome.judgement.cost)
     return record
 
 

@@ -11,15 +11,18 @@ from pytest_ctxfp._calling import call_named, named_arguments, source_file
 from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
-from pytest_ctxfp._match import check_scorable, rescore, scored_value
+from pytest_ctxfp._judging import Judges
+from pytest_ctxfp._match import scored_value
 from pytest_ctxfp._misses import estimate_cost, explain_miss
 from pytest_ctxfp._recording import AnswerRecorder
+from pytest_ctxfp._scoring import Verdict, is_answer_of_sql, prepare_case, score_trace
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pytest_ctxfp._judging import Judgement
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
     from pytest_ctxfp._recording import Recording
@@ -46,6 +49,8 @@ class Outcome:
         key_hash: name of the trace in the store, or None where no cache is in use.
         ask_again: gives the command that asks the agent anew, where the answer is stored.
         notes: what a user should know of the suite or of the agent's figures.
+        executed: the table that the stored answer's SQL gives today, where that was scored in its place.
+        judgement: what a cached scorer said and whether it was called, where one scores the case.
     """
 
     case: GoldenCase
@@ -60,6 +65,8 @@ class Outcome:
     key_hash: str | None = None
     ask_again: Callable[[], str] = str
     notes: tuple[str, ...] = ()
+    executed: JSONValue = None
+    judgement: Judgement | None = None
 
     def check(self) -> None:
         """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
@@ -70,7 +77,7 @@ class Outcome:
     @property
     def answer(self) -> JSONValue:
         """The value that was scored, after its JSON round trip; the raw text where it held no value."""
-        value = scored_value(self.trace, self.case)
+        value = scored_value(self.trace, self.case) if self.executed is None else self.executed
         return self.trace.raw if value is None else value
 
     @property
@@ -127,6 +134,7 @@ class Runner:
         self._recorded_by = recorded_by
         self._states: dict[str, _SuiteState] = {}
         self._manifests_kept = False
+        self.judges = Judges(store, recorded_by=recorded_by)
         self.n_calls = 0
 
     @property
@@ -144,8 +152,9 @@ class Runner:
             CacheMiss: no answer is stored and the store's mode allows no call.
             CtxfpError: fixtures that don't fit together, a context that isn't reproducible.
         """
+        case = await prepare_case(case, suite)
         prepared = await self._prepare(case, suite)
-        found, corrupt = self._find(prepared) if self.store.mode.reads else (None, None)
+        found, corrupt = await self._find(prepared) if self.store.mode.reads else (None, None)
         if found is not None:
             return found
         if self.store.mode is CacheMode.REPLAY:
@@ -154,10 +163,14 @@ class Runner:
 
     async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
         context = await assemble(case, suite)
-        sha = self.identity.context_sha if context is None else git_blob_sha(read_context(context))
+        sha = (
+            self.identity.context_sha
+            if context is None
+            else git_blob_sha(read_context(context, split=suite.split))
+        )
         return _Prepared(case=case, suite=suite, context=context, context_sha=sha)
 
-    def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
+    async def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
         """Look for a stored answer under each key the case can have; return it, or what was corrupt."""
         corrupt = None
         for named in self._possible_names(prepared.suite):
@@ -166,18 +179,20 @@ class Runner:
             corrupt = corrupt or lookup.problem
             if lookup.trace is None:
                 continue
-            comparison = rescore(lookup.trace, prepared.case)
-            if comparison is not None:
+            verdict = await self._score(lookup.trace, prepared, is_stored=True)
+            if verdict is not None:
                 self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
                     trace=lookup.trace,
-                    comparison=comparison,
+                    comparison=verdict.comparison,
+                    executed=verdict.executed,
+                    judgement=verdict.judgement,
                     hit=True,
                     expectation_sha=expectation_sha(prepared.case),
                     key_hash=key.hash(),
                     ask_again=prepared.suite.ask_again,
-                    notes=self._note_on_assembler(prepared.suite),
+                    notes=(*self._note_on_assembler(prepared.suite), *_notes_on_judge(verdict)),
                 )
                 return outcome, None
         return None, corrupt
@@ -235,11 +250,12 @@ class Runner:
         return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}", corrupt=corrupt)
 
     def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[str, ...]:
-        return explain_miss(key, self.store, identity=self.identity, context=prepared.context)
+        return explain_miss(
+            key, self.store, identity=self.identity, context=prepared.context, split=prepared.suite.split
+        )
 
     async def _ask(self, prepared: _Prepared, corrupt: str | None) -> Outcome:
         case, suite, state = prepared.case, prepared.suite, self._state(prepared.suite)
-        check_scorable(case)
         is_cached = self.store.mode.writes
         if is_cached:
             await state.proof.before_call(case, suite, prepared.context)
@@ -250,15 +266,20 @@ class Runner:
         why = self._explain(prepared, key) if self.store.mode is CacheMode.AUTO and not corrupt else ()
         recording = await self._call(prepared, agent, named, key)
         trace, unstored = recording.trace, self._keep(key, recording.trace)
-        comparison = _score(trace, case)
-        trace = replace(trace, passed_then=comparison.passed)
+        verdict = await self._score(trace, prepared, is_stored=False)
+        if verdict is None:
+            message = f"the agent's answer has not the shape of a {case.result_kind.value}"
+            raise AgentError(message)
+        gave_answer = await is_answer_of_sql(trace, case, suite) if is_cached else None
+        trace = replace(trace, passed_then=verdict.comparison.passed, sql_gave_answer=gave_answer)
         unstored = unstored or self._keep(key, trace)
         if is_cached:
             await state.proof.after_call(case, suite, prepared.context)
         return Outcome(
             case=case,
             trace=trace,
-            comparison=comparison,
+            comparison=verdict.comparison,
+            judgement=verdict.judgement,
             hit=False,
             expectation_sha=expectation_sha(case),
             refreshed=self.store.mode is CacheMode.REFRESH,
@@ -270,7 +291,18 @@ class Runner:
                 *self._note_on_assembler(suite),
                 *_note_on_agent(agent, self.identity),
                 *recording.notes,
+                *_notes_on_judge(verdict),
             ),
+        )
+
+    async def _score(self, trace: Trace, prepared: _Prepared, *, is_stored: bool) -> Verdict | None:
+        return await score_trace(
+            trace,
+            prepared.case,
+            suite=prepared.suite,
+            context=prepared.context,
+            judges=self.judges,
+            is_stored=is_stored,
         )
 
     async def _call(
@@ -279,7 +311,12 @@ class Runner:
         """Ask the agent and return its answer as a trace without a verdict."""
         case = prepared.case
         recorder = AnswerRecorder(
-            case, key, context=prepared.context, recorded_by=self._recorded_by, counter=self._counter()
+            case,
+            key,
+            context=prepared.context,
+            recorded_by=self._recorded_by,
+            split=prepared.suite.split,
+            counter=self._counter(),
         )
         values = {
             "question": case.question,
@@ -328,9 +365,11 @@ def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[st
     return (note,)
 
 
-def _score(trace: Trace, case: GoldenCase) -> Comparison:
-    comparison = rescore(trace, case)
-    if comparison is None:
-        message = f"the agent's answer has not the shape of a {case.result_kind.value}"
-        raise AgentError(message)
-    return comparison
+def _notes_on_judge(verdict: Verdict) -> tuple[str, ...]:
+    judgement = verdict.judgement
+    if judgement is None:
+        return ()
+    unstored = (
+        (f"a scorer's verdict could not be stored: {judgement.unstored}",) if judgement.unstored else ()
+    )
+    return (*judgement.notes, *unstored)

@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._key import CaseKey
 
+JUDGE_SHA = "scorer"
+"""Stands in place of the agent's SHA in verdicts of cached scorers, which are no answers of agents."""
+
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _MAX_BYTES = 1 << 28
 # Without waiting: a pipe in the place of a file must not hang the run. Binary: no line end is changed.
@@ -224,7 +227,7 @@ class TraceStore:
         found: dict[str, list[tuple[float, str]]] = {}
         try:
             for path, entry in self.entries():
-                if entry.trace is not None:
+                if entry.trace is not None and entry.trace.agent_sha != JUDGE_SHA:
                     dated = (_recorded_time(entry.trace, path), path.name)
                     found.setdefault(entry.trace.case_id, []).append(dated)
                     if entry.trace.cost is not None:

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._model import GoldenCase, JSONValue
+    from pytest_ctxfp._split import Splitter
 
 AGENT_ARGUMENTS = ("question", "context", "inputs", "case", "model", "sample")
 ASSEMBLER_ARGUMENTS = ("question", "inputs", "case", "model", "sample")
@@ -43,6 +44,10 @@ class Suite:
         settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
             limit in seconds.
         ask_again: gives the command that asks the agent anew, for failure texts.
+        load_scorers: gives the fixture ``ctx_scorers``; asked only where a case names a scorer.
+        load_execute: gives the fixture ``ctx_execute``; asked only where a case has ``expected_sql``.
+        split: returns the layers of a context; None picks by type.
+        show_path: a golden file's path as a user would type it.
         let_through: what an agent or assembler may raise without having failed: our own errors, and a
             wish to end the run.
     """
@@ -56,6 +61,10 @@ class Suite:
     scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
     ask_again: Callable[[], str] = str
+    load_scorers: Callable[[], object] = dict
+    load_execute: Callable[[], object] = lambda: None
+    split: Splitter | None = None
+    show_path: Callable[[str], str] = str
     let_through: tuple[type[Exception], ...] = (CtxfpError,)
 
 

@@ -45,6 +45,10 @@ class RunFacts:
         """Return the record of every call of an agent, whatever came of it, earlier attempts included."""
         return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("calls")]
 
+    def judged(self) -> list[CaseRecord]:
+        """Return the records of all calls of cached scorers, earlier attempts included."""
+        return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("judge_calls")]
+
     def snapshots(self) -> list[SnapshotRecord]:
         """Return the records of all checks of contexts, of their tests' last attempts."""
         records = [record for records in self._records.values() for record in records]

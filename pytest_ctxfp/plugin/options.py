@@ -220,6 +220,11 @@ def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> boo
     return not is_taken and session.isinitpath(path)
 
 
+def has_case_loaders(path: Path, session: pytest.Session) -> bool:
+    """Whether a plugin or a conftest above a file may read its cases by ``pytest_ctxfp_load_cases``."""
+    return path.suffix != ".py" and bool(session.gethookproxy(path).pytest_ctxfp_load_cases.get_hookimpls())
+
+
 def _is_matched(path: Path, pattern: str, session: pytest.Session) -> bool:
     """Match a pattern with the file's name or, if it has a slash, with its path from the rootdir."""
     if "/" not in pattern:

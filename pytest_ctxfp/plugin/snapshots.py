@@ -24,16 +24,17 @@ from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, add_section
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
+from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Iterable, Mapping
     from types import FrameType
 
-    from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
     from pytest_ctxfp._snapshot_rules import LayerNames
+    from pytest_ctxfp._split import Splitter
 
 READER = pytest.StashKey[SnapshotReader]()
 
@@ -59,18 +60,20 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
         budget: Mapping[str, int] | None = None,
     ) -> None:
         """Assert that a context is what its snapshot says, layer by layer.
 
         Args:
-            context: text, bytes or a mapping of names to texts; with ``split``, whatever that takes.
+            context: text, bytes, a chat request, a list of messages or a mapping of names to texts; with
+                ``split``, whatever that takes.
             name: tells several snapshots of a test apart; without one they are counted from 0.
             ignore: keys and globs of layers (``Document*``) whose content isn't compared. Name and place
                 are; layers under a glob may also come and go.
             redact: pairs of a regular expression and its replacement, applied before anything is hashed.
-            split: a function that returns the layers; None picks by the context's type.
+            split: a function that returns the layers; None asks the hook ``pytest_ctxfp_split_layers``, then
+                picks by the context's type.
             budget: the most tokens by key of a layer, ``*`` for the whole; checked before anything else,
                 so that a context that is too large is never stored.
 
@@ -83,12 +86,10 @@ class ContextSnapshot:
         __tracebackhide__ = True
         key = self._claim_key(name, inspect.currentframe())
         if budget is not None:
-            self._check_budget(context, budget, split)
+            self._check_budget(context, budget, split or splitter_of(self._item))
         self._check(key, context, ignore=ignore, redact=redact, split=split)
 
-    def _check_budget(
-        self, context: object, budget: Mapping[str, int], split: Callable[..., Iterable[Layer]] | None
-    ) -> None:
+    def _check_budget(self, context: object, budget: Mapping[str, int], split: Splitter | None) -> None:
         __tracebackhide__ = True
         try:
             check_budget(context, budget, counter=get_counter(self._item.config), split=split)
@@ -141,12 +142,13 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
     ) -> None:
         __tracebackhide__ = True
         path = snapshot_path(self._item.path)
         stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
         try:
+            split = splitter_of(self._item) if split is None else split
             current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
             verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:

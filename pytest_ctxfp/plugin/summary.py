@@ -40,6 +40,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
                    1 new case
         re-scored  total_orders: passed -> failed
         cost       spent 0.0200 USD in 2 calls, saved 0.4400 USD
+        scorers    spent 0.0010 USD in 1 call, saved 0.0110 USD
         accuracy   96% (24 of 25; 95% interval 80.5% to 99.3%)
           orders   90% (9 of 10; 95% interval 59.6% to 98.2%)
     """
@@ -52,6 +53,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
         ("missed", _count_reasons(cases)),
         ("re-scored", _list_rescored(cases)),
         ("cost", [_sum_costs(facts.calls(), cases)]),
+        ("scorers", _sum_judge_costs(facts.judged(), cases)),
         ("accuracy", _measure_accuracy(cases)),
         ("warning", _list_problems(cases)),
     ]
@@ -214,8 +216,18 @@ def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
     return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
 
 
-def _total(records: list[CaseRecord]) -> str:
-    costs = [record["cost"] for record in records if "cost" in record]
+def _sum_judge_costs(judged: list[CaseRecord], cases: list[CaseRecord]) -> list[str]:
+    """Return what cached scorers cost; nothing where none was needed."""
+    hits = [record for record in cases if record.get("judge_hit")]
+    if not judged and not hits:
+        return []
+    n_calls = _plural(sum(record["judge_calls"] for record in judged), "call")
+    spent, saved = _total(judged, "judge_cost"), _total(hits, "judge_cost")
+    return [f"spent {spent} in {n_calls}, saved {saved}"]
+
+
+def _total(records: list[CaseRecord], name: str = "cost") -> str:
+    costs: list[float] = [record[name] for record in records if name in record]  # type: ignore[literal-required]
     n_unknown = len(records) - len(costs)
     if records and not costs:
         return "an unknown amount"

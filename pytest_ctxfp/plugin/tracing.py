@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 import pytest
@@ -17,14 +18,16 @@ from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.counting import take_notes
-from pytest_ctxfp.plugin.items import command_for
+from pytest_ctxfp.plugin.items import command_for, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
+from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator
 
     from pytest_ctxfp._model import CaseView, JSONValue
+    from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._runner import Outcome
 
     Settle = Callable[[object, float | None], Awaitable[object]]
@@ -67,21 +70,26 @@ class CaseTracer:
             raise error.with_traceback(None)  # noqa: B904 - the same error, without our own frames
 
     async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
-        n_calls = self._runner.n_calls
+        n_calls, n_judged = self._runner.n_calls, self._runner.judges.n_calls
         try:
             outcome = await self._runner.resolve(case, self._suite(settle))
         except CacheMiss as miss:
             self._refuse(case, miss)
         except CtxfpError as error:
             record = unscored_record(case, "error", first_line(error))
-            record["calls"] = self._runner.n_calls - n_calls
+            self._count_calls(record, n_calls, n_judged)
             add_record(self._request.node, record)
             raise
         record = outcome_record(outcome)
-        record["calls"] = self._runner.n_calls - n_calls
+        self._count_calls(record, n_calls, n_judged)
         record["notes"] = [*record["notes"], *self._notes, *take_notes(self._request.config)]
         add_record(self._request.node, record)
         return outcome
+
+    def _count_calls(self, record: CaseRecord, n_calls: int, n_judged: int) -> None:
+        record["calls"] = self._runner.n_calls - n_calls
+        if self._runner.judges.n_calls > n_judged:
+            record["judge_calls"] = self._runner.judges.n_calls - n_judged
 
     def _refuse(self, case: GoldenCase, miss: CacheMiss) -> NoReturn:
         record = unscored_record(case, "refused", first_line(miss))
@@ -110,6 +118,10 @@ class CaseTracer:
             scope=str(item.path),
             settle=settle,
             ask_again=lambda: command_for(item, "--ctx-refresh"),
+            load_scorers=lambda: self._fixture("ctx_scorers"),
+            load_execute=lambda: self._fixture("ctx_execute"),
+            split=splitter_of(item),
+            show_path=lambda path: shown_path(Path(path), item.config),
             let_through=(CtxfpError, pytest.exit.Exception),
         )
 
