@@ -25,11 +25,13 @@ _HOMES = {
     "Layer": "_layers",
     "LayerDelta": "_fingerprint",
     "LayerFingerprint": "_fingerprint",
+    "ScorerError": "_errors",
     "SnapshotMismatch": "_errors",
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
     "TraceStore": "_store",
     "cached_call": "_cached_call",
+    "cached_scorer": "_scorers",
     "check_budget": "_tokens",
     "cluster_facts": "_chunking",
     "compare_tables": "_compare",
@@ -41,10 +43,12 @@ _HOMES = {
     "load_facts": "_facts",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
+    "message_layers": "_messages",
     "render_chunked": "_chunking",
     "render_flat": "_chunking",
     "render_wakeup": "_chunking",
     "rescore": "_match",
+    "tag_layers": "_tags",
     "tree_sha": "_hashing",
     "wilson_interval": "_stats",
 }
@@ -66,6 +70,7 @@ if TYPE_CHECKING:
         CaseMismatch,
         CtxfpError,
         GoldenError,
+        ScorerError,
         SnapshotMismatch,
         SnapshotMissing,
     )
@@ -84,9 +89,12 @@ if TYPE_CHECKING:
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._layers import Layer, markdown_layers
     from pytest_ctxfp._match import rescore
+    from pytest_ctxfp._messages import message_layers
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
+    from pytest_ctxfp._scorers import cached_scorer
     from pytest_ctxfp._stats import wilson_interval
     from pytest_ctxfp._store import CacheMode, TraceStore
+    from pytest_ctxfp._tags import tag_layers
     from pytest_ctxfp._tokens import check_budget, count_tokens
     from pytest_ctxfp._trace import Trace
 
@@ -112,11 +120,13 @@ __all__ = [
     "Layer",
     "LayerDelta",
     "LayerFingerprint",
+    "ScorerError",
     "SnapshotMismatch",
     "SnapshotMissing",
     "Trace",
     "TraceStore",
     "cached_call",
+    "cached_scorer",
     "check_budget",
     "cluster_facts",
     "compare_tables",
@@ -128,10 +138,12 @@ __all__ = [
     "load_facts",
     "load_golden",
     "markdown_layers",
+    "message_layers",
     "render_chunked",
     "render_flat",
     "render_wakeup",
     "rescore",
+    "tag_layers",
     "tree_sha",
     "wilson_interval",
 ]

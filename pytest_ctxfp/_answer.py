@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_ctxfp._errors import AgentError, describe_error
 from pytest_ctxfp._extract import extract_result, has_shape, read_verdict_field
 from pytest_ctxfp._frames import read_frame
+from pytest_ctxfp._json_answer import find_json
 from pytest_ctxfp._model import AgentResult, ResultKind
 from pytest_ctxfp._values import to_json_value
 
@@ -84,6 +85,9 @@ def re_extract(raw: str | None, kind: ResultKind | str, *, verdict_field: str | 
     if raw is None:
         return Answer("", None, "unparseable")
     kind = ResultKind(kind)
+    if kind is ResultKind.JSON:
+        found = find_json(raw)  # null is an answer too
+        return Answer(raw, None, "unparseable") if found is None else Answer(raw, found.value, "ok")
     value = extract_result(raw, kind)
     status: Literal["ok", "unparseable"] = "unparseable" if value is None else "ok"
     return _check_field(Answer(raw, value, status), kind, verdict_field)

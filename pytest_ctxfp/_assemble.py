@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments
+from pytest_ctxfp._calling import call_named, named_arguments
 from pytest_ctxfp._chain import separate_calls
 from pytest_ctxfp._errors import AgentError, describe_error, first_line
 from pytest_ctxfp._fingerprint import context_bytes, diff_fingerprints, fingerprint_context
@@ -12,6 +12,7 @@ from pytest_ctxfp._suite import ASSEMBLER_ARGUMENTS
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._split import Splitter
     from pytest_ctxfp._suite import Suite
 
 
@@ -26,8 +27,8 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
     names = named_arguments(suite.assembler, ASSEMBLER_ARGUMENTS, role="ctx_assembler")
     values = {
         "question": case.question,
-        "inputs": copy_if_mutable(case.inputs),
-        "case": copy_if_mutable(case.view),
+        "inputs": case.inputs,
+        "case": case.view,
         "model": suite.model,
         "sample": 0,
     }
@@ -45,14 +46,14 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
     return context
 
 
-def read_context(context: object) -> bytes:
-    """Return the bytes of what an assembler built.
+def read_context(context: object, *, split: Splitter | None = None) -> bytes:
+    """Return the bytes of what an assembler built; ``split`` gives layers of what has no type of ours.
 
     Raises:
         AgentError: it is no context, or can't be read.
     """
     try:
-        return context_bytes(context)
+        return context_bytes(context, split=split)
     except Exception as error:  # a mapping's own methods raise what they like
         reason = first_line(error) if isinstance(error, ValueError) else describe_error(error)
         message = f"what the assembler returned can't be used: {reason}"
@@ -84,14 +85,15 @@ class AssemblerProof:
     async def _assemble_again(self, case: GoldenCase, suite: Suite, context: object) -> None:
         if context is not None and self._refuted is None:
             again = await assemble(case, suite)
-            if read_context(again) != read_context(context):
-                self._refuted = _describe_difference(context, again)
+            if read_context(again, split=suite.split) != read_context(context, split=suite.split):
+                self._refuted = _describe_difference(context, again, suite.split)
         if self._refuted is not None:
             raise AgentError(self._refuted)
 
 
-def _describe_difference(context: object, again: object) -> str:
-    diff = diff_fingerprints(fingerprint_context(context), fingerprint_context(again))
+def _describe_difference(context: object, again: object, split: Splitter | None) -> str:
+    before, after = (fingerprint_context(one, split=split) for one in (context, again))
+    diff = diff_fingerprints(before, after)
     names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
     where = f"layer {', '.join(map(repr, names))}" if names else "the order of the layers"
     return (

@@ -76,7 +76,7 @@ def cached_call(
 ) -> Callable[[F], F]: ...
 
 
-def cached_call(  # noqa: PLR0913 - options of a decorator, all but the function keywords
+def cached_call(
     function: F | None = None,
     /,
     *,

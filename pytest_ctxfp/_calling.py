@@ -41,11 +41,11 @@ def named_arguments(
 
 
 def call_named(function: Callable[..., T], values: Mapping[str, object], names: frozenset[str]) -> T:
-    """Call ``function`` with those of ``values`` that it names."""
-    return function(**{name: values[name] for name in names})
+    """Call ``function`` with those of ``values`` that it names; what it could change in them is a copy."""
+    return function(**{name: _copy_if_mutable(values[name]) for name in names})
 
 
-def copy_if_mutable(value: T) -> T:
+def _copy_if_mutable(value: T) -> T:
     """Return a copy of what an agent or assembler could change; the original stays as it was keyed."""
     if isinstance(value, CaseView):
         return CaseView(
@@ -90,6 +90,7 @@ def _check_parameter(parameter: inspect.Parameter, available: tuple[str, ...], r
     ):
         message = (
             f"{role} asks for an argument {parameter.name!r}; it is called by name with any of"
-            f" {', '.join(available)}: rename the argument, or give it a default"
+            f" {', '.join(available)} (what a case has under inputs comes as inputs): rename the argument, or"
+            " give it a default"
         )
         raise CtxfpError(message)

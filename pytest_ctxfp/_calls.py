@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._chain import INNER, KNOWS_TEST, CallChain
 from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._key import CaseKey
-from pytest_ctxfp._limits import LimitReached
+from pytest_ctxfp._limits import LimitReached, settling
 from pytest_ctxfp._misses import estimate_cost, explain_call
 from pytest_ctxfp._recording import record_call
 from pytest_ctxfp._records import add_known, call_record
@@ -176,7 +176,7 @@ class CallResolver:
         link.record["calls"] = 1
         runner.n_calls += 1
         started = perf_counter_ns()
-        with runner.settling() as bill, _marked_running(link), _failing(link.record):
+        with settling(runner.ledger) as bill, _marked_running(link), _failing(link.record):
             returned = await settle(link.call.run())
             elapsed_ms = (perf_counter_ns() - started) // 1_000_000
             recording = record_call(

@@ -51,12 +51,13 @@ _NO_FILE = "<case>"
 CASE_KEYS = (*_FIELDS, "expected")
 
 
-def read_case(node: Node, faults: list[Fault]) -> GoldenCase | None:
+def read_case(node: Node, faults: list[Fault], *, path: str = "") -> GoldenCase | None:
     """Check one case.
 
     Args:
         node: the case as it stands in the file.
         faults: gets whatever is wrong with it.
+        path: the golden file.
 
     Returns:
         The case, or None where it has a fault.
@@ -70,7 +71,7 @@ def read_case(node: Node, faults: list[Fault]) -> GoldenCase | None:
     values = _read_fields(node, faults)
     if "result_kind" in values or "result_kind" not in node.entries:
         _read_by_kind(node, values, faults)
-    return GoldenCase(line=node.line, **values) if len(faults) == n_faults else None
+    return GoldenCase(line=node.line, path=path, **values) if len(faults) == n_faults else None
 
 
 def _read_fields(node: Mapping, faults: list[Fault]) -> dict[str, Any]:

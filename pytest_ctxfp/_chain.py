@@ -70,9 +70,9 @@ class Link:
 
 @contextmanager
 def separate_calls() -> Iterator[None]:
-    """Keep the calls that an assembler or an agent makes inside out of the test's own conversation.
+    """Keep calls made inside of an agent, assembler, scorer or ctx_execute out of the test's conversation.
 
-    On a hit an agent makes none, and an assembler may run any number of times.
+    On a hit an agent or cached scorer makes none, and the others may run any number of times.
     """
     token = INNER.set(CallChain())
     try:

@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pytest_ctxfp._columns import Pair
     from pytest_ctxfp._model import JSONValue, Table
 
+_PLAIN = (bool, int, str)
+"""Types whose equal values are equal cells, whatever the tolerance."""
+
 TABLE_MODES = ("scalar", "set", "ordered")
 
 
@@ -81,6 +84,8 @@ def _compare_scalar(
         found = f"{count(n_cells, 'cell')}, {len(cells)} of them not null" if n_cells > 1 else "none"
         return Comparison(passed=False, reason=f"expected one cell, actual has {found}")
     wanted, given = expected.rows[0][0], cells[0]
+    if type(wanted) is type(given) and type(wanted) in _PLAIN and wanted == given:
+        return Comparison(passed=True, reason="the cell is as expected")
     reader, tolerance = KeyReader(), tolerances.of_columns(expected.names, 1)[0]
     passed = cells_match(reader, wanted, given, tolerance)
     reason = explain_cells(reader, wanted, given, tolerance)

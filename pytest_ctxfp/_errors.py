@@ -81,6 +81,10 @@ class AgentError(CtxfpError):
     """
 
 
+class ScorerError(CtxfpError):
+    """A scorer, or the database, gave no verdict: the answer stays unscored, and the item errors."""
+
+
 class _AssertionText(CtxfpError, AssertionError):
     """An assertion failure that carries its own text, so it reads the same with ``--assert=plain``."""
 
@@ -131,6 +135,7 @@ for _error in (
     GoldenError,
     CacheMiss,
     AgentError,
+    ScorerError,
     CaseMismatch,
     SnapshotMismatch,
     SnapshotMissing,

@@ -169,12 +169,13 @@ def _read_text_expectation(node: Node, case: Mapping, faults: list[Fault]) -> JS
         return _read_sought(node, match, faults)
     if isinstance(node, Sequence) and all(isinstance(item, Scalar) for item in node.items):
         return _read_sought_list(node, match, faults)
-    if isinstance(node, Mapping) and list(node.entries) == ["any"]:
+    if isinstance(node, Mapping) and list(node.entries) == ["any"] and match != "not_contains":
         texts = node.entries["any"]
         if isinstance(texts, Sequence) and all(isinstance(item, Scalar) for item in texts.items):
             return {"any": _read_sought_list(texts, match, faults)}
     if match in TEXT_MATCHES:
-        reason = f"`expected` is {describe(node)}: write a text, a list of texts, or {{any: [...]}}"
+        others = "or a list of texts" if match == "not_contains" else "a list of texts, or {any: [...]}"
+        reason = f"`expected` is {describe(node)}: write a text, {others}"
         faults.append(Fault(node.line, reason))
         return None
     return construct(node, faults)
@@ -190,7 +191,30 @@ def _read_sought(node: Scalar, match: str, faults: list[Fault]) -> str:
     if not node.text.strip() and match in TEXT_MATCHES and match != "exact":
         reason = f"`expected` holds an empty text, which {match} can't look for: write what is sought"
         faults.append(Fault(node.line, reason))
+    elif match == "regex":
+        _check_pattern(node, faults)
+    elif match == "number":
+        _check_number(node, faults)
     return node.text
+
+
+def _check_pattern(node: Scalar, faults: list[Fault]) -> None:
+    from pytest_ctxfp._text_match import compile_pattern
+
+    try:
+        compile_pattern(node.text, ignore_case=False)
+    except ValueError as error:
+        reason = f"{error}: correct it (in YAML single quotes keep backslashes as they are)"
+        faults.append(Fault(node.line, reason))
+
+
+def _check_number(node: Scalar, faults: list[Fault]) -> None:
+    from pytest_ctxfp._cells import parse_finite
+
+    if parse_finite(node.text) is None:
+        faults.append(
+            Fault(node.line, f"`expected` is {describe(node)}: match number wants one, expected: 99")
+        )
 
 
 def check_table(case: Mapping, table: Table, *, kind: ResultKind, match: str, faults: list[Fault]) -> None:

@@ -115,8 +115,8 @@ def extract_result(text: str, kind: ResultKind | str = "table") -> JSONValue:
 
     Args:
         text: the whole answer, prose and all.
-        kind: ``table``, ``verdict`` or ``text`` (the text is its own answer). JSON of any shape is
-            not looked for in a text yet.
+        kind: ``table``, ``verdict``, ``text`` (the text is its own answer) or ``json``, any JSON value: the
+            last fenced block that is JSON, else the whole text, else the last object in it.
 
     Returns:
         The object as written, further keys included, or None where there is none.
@@ -128,12 +128,15 @@ def extract_result(text: str, kind: ResultKind | str = "table") -> JSONValue:
     if kind is ResultKind.TEXT:
         return text
     if kind is ResultKind.JSON:
-        return None
+        from pytest_ctxfp._json_answer import find_json
+
+        found = find_json(text)
+        return None if found is None else found.value
     return _last_object(text, is_wanted=_SHAPES[kind])
 
 
 def _last_object(text: str, *, is_wanted: Callable[[JSONValue], bool]) -> JSONValue:
-    blocks = _find_fenced_blocks(text)
+    blocks = find_fenced_blocks(text)
     read = json.JSONDecoder().raw_decode
     last: JSONValue = None
     last_fenced: JSONValue = None
@@ -157,7 +160,7 @@ class _Blocks(NamedTuple):
         return before > 0 and offset < self.ends[before - 1]
 
 
-def _find_fenced_blocks(text: str) -> _Blocks:
+def find_fenced_blocks(text: str) -> _Blocks:
     """Find fenced code blocks by CommonMark's rule (0.31, section 4.5); lines end at LF or CRLF."""
     blocks = _Blocks([], [])
     opener = ""
@@ -196,6 +199,12 @@ def find_objects(text: str) -> Iterator[tuple[int, int]]:
         if end:
             yield start, end
         position = end or start + 1
+
+
+def is_strict_json(text: str) -> bool:
+    """Tell whether a text that Python's decoder takes for one JSON value is so by this module's rules."""
+    wrapped = f'{{"": {text}}}'
+    return _Attempt(wrapped).read_object(0) == len(wrapped)
 
 
 class _Attempt:

@@ -43,12 +43,13 @@ def describe_failure(outcome: Outcome) -> str:
     blocks = [
         _block("question", [escape_line(case.question, limit=_MAX_QUESTION)]),
         _block("match", [_describe_match(case)]),
+        *_describe_score(outcome),
         _block("expected", _render_expected(case)),
         _block("actual", _render_actual(outcome)),
         _block("answer", [_describe_origin(outcome)]),
     ]
     if outcome.hit:
-        blocks.append(_block("ask again", [outcome.ask_again]))
+        blocks.append(_block("ask again", [outcome.ask_again()]))
     return "\n".join([escape_line(outcome.comparison.reason), "", *blocks])
 
 
@@ -58,13 +59,28 @@ def _block(label: str, lines: Iterable[str]) -> str:
 
 
 def _describe_match(case: GoldenCase) -> str:
-    parts = [case.match]
+    parts = [f"{case.match}, SQL {case.expected_sql}" if case.expected_sql else case.match]
     if case.result_kind is ResultKind.VERDICT:
         parts = [f"verdict, field {case.verdict_field}"]
     parts += [f"tolerance {name} {json.dumps(value)}" for name, value in case.tolerance.items()]
+    if case.ignore_case:
+        parts.append("ignoring case")
+    if case.min_score is not None:
+        parts.append(f"min_score {case.min_score:g}")
     if case.extra_columns:
         parts.append("extra columns allowed")
     return escape_line(", ".join(parts))
+
+
+def _describe_score(outcome: Outcome) -> list[str]:
+    """Return what a scorer gave: ``0.5 of 1, stored: no call was made``."""
+    score = outcome.comparison.score
+    if score is None:
+        return []
+    origin = ""
+    if outcome.judgement is not None:
+        origin = "; stored, the scorer was not called" if outcome.judgement.hit else "; the scorer was called"
+    return [_block("score", [f"{score:.4g} of 1{origin}"])]
 
 
 def _render_expected(case: GoldenCase) -> list[str]:
@@ -76,7 +92,7 @@ def _render_expected(case: GoldenCase) -> list[str]:
 def _render_actual(outcome: Outcome) -> list[str]:
     answer = outcome.answer
     if (
-        outcome.trace.status == "ok"
+        (outcome.trace.status == "ok" or outcome.executed is not None)
         and outcome.case.result_kind is ResultKind.TABLE
         and isinstance(answer, dict)
     ):
@@ -99,7 +115,8 @@ def _describe_origin(outcome: Outcome) -> str:
         return escape_line(f"asked in this run under model {trace.model}")
     recorded = shorten_time(trace.recorded_at) if trace.recorded_at else "at an unknown time"
     served = f" (served by {trace.served_model})" if trace.served_model else ""
-    origin = f"stored, recorded {recorded} under model {trace.model}{served}; no call was made"
+    ran = "its SQL was run again" if outcome.executed is not None else "no call was made"
+    origin = f"stored, recorded {recorded} under model {trace.model}{served}; {ran}"
     if not outcome.rescored:
         return escape_line(origin)
     then = {True: "passed", False: "failed", None: "unknown"}[trace.passed_then]

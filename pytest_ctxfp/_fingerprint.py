@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._split import Splitter
+    from pytest_ctxfp._tokens import AnyCounter
 
 ContextT = TypeVar("ContextT")
 
@@ -90,17 +92,22 @@ class ContextFingerprint:
 
 
 def fingerprint_context(
-    context: ContextT, *, split: Callable[[ContextT], Iterable[Layer]] | None = None
+    context: ContextT,
+    *,
+    split: Callable[[ContextT], Iterable[Layer] | None] | None = None,
+    counter: AnyCounter | None = None,
 ) -> ContextFingerprint:
     r"""Hash a context, whole and layer by layer.
 
     Args:
-        context: text or bytes, split at their ``## `` headings, or a mapping ``{name: text}``, whose whole
+        context: text or bytes, split at their ``## `` headings; a chat request or a list of messages (see
+            `message_layers`), whose whole is its canonical JSON; or a mapping ``{name: text}``, whose whole
             is the canonical JSON of its ``[name, text]`` pairs in order. Text is encoded as UTF-8, lone
             surrogates included.
         split: a function that takes the context and returns its layers, for example
             ``functools.partial(markdown_layers, level=1)``. Of text and bytes, header and body of all
             layers must be the context; of anything else, the layers stand for the whole.
+        counter: counts the tokens of every layer's body, as in `count_tokens`; None for no counts.
 
     Raises:
         ValueError: a context of another type, or layers that are not those of the context.
@@ -119,7 +126,8 @@ def fingerprint_context(
             digest.update(header)
             digest.update(body)
             total_bytes += len(header) + len(body)
-        fingerprints[layer.key] = _fingerprint_layer(layer.name, header=header, body=body)
+        tokens = None if counter is None else _count_tokens(layer.body, counter)
+        fingerprints[layer.key] = _fingerprint_layer(layer.name, header=header, body=body, tokens=tokens)
     sha256 = digest.hexdigest()
     return ContextFingerprint(
         layers=fingerprints,
@@ -130,25 +138,45 @@ def fingerprint_context(
     )
 
 
-def _fingerprint_layer(name: str | None, *, header: bytes, body: bytes) -> LayerFingerprint:
+def _count_tokens(text: str | bytes, counter: AnyCounter) -> int:
+    from pytest_ctxfp._tokens import count_tokens
+
+    return count_tokens(text, counter)
+
+
+def _fingerprint_layer(
+    name: str | None, *, header: bytes, body: bytes, tokens: int | None
+) -> LayerFingerprint:
     is_unfinished = bool(body) and not body.endswith(b"\n")
     return LayerFingerprint(
         hash=hashlib.sha256(body).hexdigest()[:_N_HASH_DIGITS],
         bytes=len(body),
         lines=body.count(b"\n") + is_unfinished,
+        tokens=tokens,
         name=name,
         # One text for the same bytes, whether the context came as text or as bytes.
         header=header.decode("utf-8", "surrogateescape"),
     )
 
 
-def context_bytes(context: object) -> bytes:
-    """Return the bytes that stand for a whole context, which ``ContextFingerprint.sha256`` is of.
+def context_bytes(context: object, *, split: Splitter | None = None) -> bytes:
+    """Return the bytes that stand for a whole context: of one that has a type of ours, what the type gives.
+
+    Layers stand only for other objects: those of a request might leave out a part of it.
+
+    Args:
+        context: text, bytes, a request, a mapping of names to texts; with ``split``, whatever that takes.
+        split: returns the layers of a context.
 
     Raises:
-        ValueError: a context that is neither text, nor bytes, nor a mapping of names to texts.
+        ValueError: a context of another type that ``split`` gives no layers of either.
     """
-    return split_context(context)[0]
+    try:
+        return split_context(context)[0]
+    except ValueError:
+        if split is None:
+            raise
+        return split_context(context, split)[0]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

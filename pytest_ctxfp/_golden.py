@@ -11,14 +11,15 @@ from typing import TYPE_CHECKING, TypeVar
 from pytest_ctxfp._case import case_from_dict, case_id_of, read_case
 from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._fields import read_mapping, read_optional_text, refuse_unknown
-from pytest_ctxfp._model import GoldenSet
+from pytest_ctxfp._model import GoldenCase, GoldenSet
 from pytest_ctxfp._tree import Fault, Mapping, Node, Parsed, Sequence, TreeError, describe, shown
 from pytest_ctxfp._tree_file import parse_text, read_file
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
+    from collections.abc import Mapping as _ABCMapping
 
-    from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._model import JSONValue
 
 __all__ = ["case_from_dict", "item_name", "load_golden", "load_if_golden"]
 
@@ -44,6 +45,35 @@ def load_golden(path: str | os.PathLike[str]) -> GoldenSet:
     golden = _load(os.fsdecode(path), must_be_golden=True)
     assert golden is not None
     return golden
+
+
+def golden_set(path: str, cases: Iterable[GoldenCase | _ABCMapping[str, JSONValue]]) -> GoldenSet:
+    """Return the cases that a hook read from a file, checked as those of a golden file are.
+
+    Args:
+        path: the file.
+        cases: each as it would stand in a golden file, or as a `GoldenCase`.
+
+    Raises:
+        GoldenError: the first fault; the others are in ``more``.
+    """
+    errors: list[GoldenError] = []
+    names: dict[str, tuple[str, int]] = {}
+    checked = []
+    for data in cases:
+        try:
+            case = data if isinstance(data, GoldenCase) else case_from_dict(data)
+        except GoldenError as error:
+            errors += [GoldenError(path, one.line, one.case, one.reason) for one in (error, *error.more)]
+            continue
+        faults: list[Fault] = []
+        _check_name(case.id, case.line, names=names, faults=faults)
+        errors += [GoldenError(path, case.line or None, case.id, fault.reason) for fault in faults]
+        checked.append(replace(case, path=path))
+    if errors:
+        first, *more = errors
+        raise GoldenError(path, first.line, first.case, first.reason, more)
+    return GoldenSet(path=path, cases=tuple(checked))
 
 
 def load_if_golden(path: str | os.PathLike[str]) -> GoldenSet | None:
@@ -128,7 +158,7 @@ def _read_set(path: str, root: Node, faults: list[Fault]) -> GoldenSet | None:
     dataset = _read_top("dataset", root, faults, read_optional_text)
     context_version = _read_top("context_version", root, faults, read_optional_text)
     metadata = _read_top("metadata", root, faults, read_mapping) or {}
-    cases = _read_cases(root.entries["cases"], faults)
+    cases = _read_cases(root.entries["cases"], path, faults)
     if faults:
         return None
     return GoldenSet(
@@ -152,7 +182,7 @@ def _describe_top(root: Node) -> str:
     return f"a mapping of {keys}" if keys else "an empty mapping"
 
 
-def _read_cases(node: Node, faults: list[Fault]) -> tuple[GoldenCase, ...]:
+def _read_cases(node: Node, path: str, faults: list[Fault]) -> tuple[GoldenCase, ...]:
     if not isinstance(node, Sequence):
         faults.append(Fault(node.line, f"`cases` is {describe(node)}: {_CASES}"))
         return ()
@@ -160,7 +190,7 @@ def _read_cases(node: Node, faults: list[Fault]) -> tuple[GoldenCase, ...]:
     names: dict[str, tuple[str, int]] = {}
     for item in node.items:
         own_faults: list[Fault] = []
-        case = read_case(item, own_faults)
+        case = read_case(item, own_faults, path=path)
         case_id = case_id_of(item)
         if case_id is not None:
             _check_name(case_id, item.line, names=names, faults=own_faults)
@@ -179,7 +209,8 @@ def _check_name(case_id: str, line: int, *, names: dict[str, tuple[str, int]], f
         return
     first_id, first_line = first
     if first_id == case_id:
-        reason = f"duplicate id, first on line {first_line}: give each case its own"
+        first_place = f", first on line {first_line}" if first_line else ""
+        reason = f"duplicate id{first_place}: give each case its own"
     else:
         reason = (
             f"its item name {shown(name)} is that of {shown(first_id)} too, on line {first_line}: rename one"

@@ -186,7 +186,11 @@ def hash_paths(patterns: Iterable[str], *, rootdir: str | os.PathLike[str]) -> M
 
 def _nothing_matched(wanted: Iterable[PathPattern], root: str) -> CtxfpError:
     names = ", ".join(repr(pattern.text) for pattern in wanted)
-    what = f"no file below {root!r} is matched by {names}" if names else "no pattern says what to hash"
+    what = (
+        f"no file below {root!r} is matched by {names}, or each is excluded"
+        if names
+        else "no pattern says what to hash"
+    )
     return CtxfpError(f"{what}: name a file, a folder or a glob, relative to the rootdir")
 
 

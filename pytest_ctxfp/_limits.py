@@ -35,7 +35,7 @@ class Limits:
     """What a run may spend.
 
     Attributes:
-        max_calls: calls of agents and helpers, or None for any number.
+        max_calls: calls of agents, helpers and cached scorers, or None for any number.
         max_cost: USD, or None for any amount.
     """
 
@@ -111,6 +111,24 @@ class CallLedger:
                 " return AgentResult(value, cost=...)"
             )
         return None
+
+
+@dataclass(slots=True)
+class Bill:
+    """What a call has cost in USD, None as long as that is unknown."""
+
+    cost: float | None = None
+
+
+@contextmanager
+def settling(ledger: CallLedger | None) -> Iterator[Bill]:
+    """Count what the call inside has cost: unknown where nobody says, and after an error."""
+    bill = Bill()
+    try:
+        yield bill
+    finally:
+        if ledger is not None:
+            ledger.settle(bill.cost)
 
 
 @contextmanager

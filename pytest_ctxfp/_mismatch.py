@@ -54,7 +54,7 @@ def _hint(reader: KeyReader, expected: object, actual: object, tolerance: Tolera
     wanted, given = reader.read(expected), reader.read(actual)
     value = reader.odd_values.get(given, given) if isinstance(given, str) else given
     if is_number(wanted) and is_number(value):
-        return _describe_numbers(wanted, value, tolerance, is_label=isinstance(expected, str))
+        return describe_numbers(wanted, value, tolerance, is_label=isinstance(expected, str))
     if isinstance(wanted, str):
         if isinstance(given, str) and wanted.casefold() == given.casefold():
             return "differs in case only"
@@ -63,7 +63,8 @@ def _hint(reader: KeyReader, expected: object, actual: object, tolerance: Tolera
     return "no finite decimal" if is_number(wanted) and isinstance(actual, str) else ""
 
 
-def _describe_numbers(wanted: NumberKey, given: NumberKey, tolerance: Tolerance, *, is_label: bool) -> str:
+def describe_numbers(wanted: NumberKey, given: NumberKey, tolerance: Tolerance, *, is_label: bool) -> str:
+    """Return how far a number is from what is expected, such as ``off by 0.7, tolerance 0.5``."""
     if is_label:
         return _LABEL_HINT if is_within(wanted, given, tolerance) else ""
     if is_key_in_reach(wanted) and is_key_in_reach(given):

@@ -1,4 +1,4 @@
-"""Why a case has no stored answer: what differs from the newest trace of that case."""
+"""Why a case has no stored answer: what differs from the nearest trace of that case."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pytest_ctxfp._fingerprint import (
     fingerprint_context,
 )
 from pytest_ctxfp._hashing import git_blob_sha
+from pytest_ctxfp._suite import OWN_PARAMS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -18,8 +19,10 @@ if TYPE_CHECKING:
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._split import Splitter
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity
+    from pytest_ctxfp._tokens import TokenCounter
     from pytest_ctxfp._trace import Trace
 
 LINES_SHA = "lines_sha"
@@ -27,12 +30,17 @@ _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
 
 
-def record_context(context: object) -> dict[str, JSONValue]:
+def record_context(
+    context: object, *, split: Splitter | None = None, counter: TokenCounter | None = None
+) -> dict[str, JSONValue]:
     """Return the fingerprint as a trace keeps it, with a hash of the context's lines in sorted order.
 
     That hash tells a context whose lines merely changed places from one that says something else.
     """
-    return {**fingerprint_context(context).to_dict(), LINES_SHA: _sorted_lines_sha(context)}
+    return {
+        **fingerprint_context(context, split=split, counter=counter).to_dict(),
+        LINES_SHA: _sorted_lines_sha(context, split),
+    }
 
 
 def explain_miss(
@@ -41,32 +49,34 @@ def explain_miss(
     *,
     identity: Identity,
     context: object,
+    split: Splitter | None = None,
 ) -> tuple[str, ...]:
-    """Name what differs between a key and the newest stored trace of its case.
+    """Name what differs between a key and the nearest stored trace of its case, of several the nearest.
 
     Args:
         key: what was looked up.
         store: its traces are scanned once, by the first miss.
         identity: the files of the agent and the context as they are now.
         context: the context as it is now, or None without one.
+        split: returns the context's layers; None picks by type.
 
     Returns:
         Parts such as ``agent: src/agent.py``, ``context: Current Facts``, ``question``, ``inputs`` or
         ``new case``, each fit to be counted in a summary.
     """
-    newest = store.newest(key.case_id)
-    if newest is None:
+    found = store.nearest(key)
+    if found is None:
         return ("new case",)
+    nearest, differing = found
     explanations: dict[str, Callable[[], str]] = {
         "agent_sha": lambda: (
-            f"agent: {_changed_files(store.read_manifest(newest.agent_sha), identity.agent)}"
+            f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
         ),
-        "context_sha": lambda: f"context: {_changed_context(newest, store, identity, context)}",
-        "model": lambda: f"model: {newest.model} -> {key.model}",
-        **explain_surroundings(newest, key, store, identity),
+        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context, split)}",
+        "model": lambda: f"model: {nearest.model} -> {key.model}",
+        **explain_surroundings(nearest, key, store, identity),
     }
-    differing = newest.differences(key)
-    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
+    return _explain_parts(differing, explanations, given={*(key.params or ()), *(nearest.params or ())})
 
 
 def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tuple[str, ...]:
@@ -83,13 +93,28 @@ def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tupl
         "agent_sha": lambda: (
             f"agent: {_changed_files(store.read_manifest(stored.agent_sha), identity.agent)}"
         ),
-        "context_sha": lambda: f"context: {_changed_context(stored, store, identity, None)}",
+        "context_sha": lambda: f"context: {_changed_context(stored, store, identity, None, None)}",
         "model": lambda: f"model: {stored.model} -> {key.model}",
         "after": lambda: "an earlier call of the test",
         "helper": lambda: "the helper's own code",
         **explain_surroundings(stored, key, store, identity),
     }
-    return tuple(explanations.get(part, lambda part=part: part)() for part in differing) or (_OTHER_SHAPE,)
+    return _explain_parts(differing, explanations, given={*(key.params or ()), *(stored.params or ())})
+
+
+def _explain_parts(
+    differing: tuple[str, ...], explanations: Mapping[str, Callable[[], str]], *, given: set[str]
+) -> tuple[str, ...]:
+    """Say of each part how it differs; of those that a suite gives itself, where it gives them."""
+    by_suite = given - OWN_PARAMS
+    return tuple(
+        explanations[part]()
+        if part in explanations
+        else f"ctx_agent_key: {part}"
+        if part in by_suite
+        else part
+        for part in differing
+    ) or (_OTHER_SHAPE,)
 
 
 def explain_surroundings(
@@ -152,21 +177,24 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
     )
 
 
-def _changed_context(newest: Trace, store: TraceStore, identity: Identity, context: object) -> str:
+def _changed_context(
+    nearest: Trace, store: TraceStore, identity: Identity, context: object, split: Splitter | None
+) -> str:
     if context is None and identity.context is not None:
-        return _changed_files(store.read_manifest(newest.context_sha), identity.context)
-    return _changed_layers(newest.context, context)
+        return _changed_files(store.read_manifest(nearest.context_sha), identity.context)
+    return _changed_layers(nearest.context, context, split)
 
 
-def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object) -> str:
+def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object, split: Splitter | None) -> str:
     if not stored or context is None:
         return "changed (no fingerprint was kept)"
     try:
-        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), fingerprint_context(context))
+        current = fingerprint_context(context, split=split)
+        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), current)
     except (KeyError, TypeError, ValueError):
         return "changed (the stored fingerprint can't be read)"
     names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
-    if stored.get(LINES_SHA) == _sorted_lines_sha(context):
+    if stored.get(LINES_SHA) == _sorted_lines_sha(context, split):
         where = f" in {_join_names(names)}" if names else ""
         return f"same lines, other order{where}: sort it"
     return _join_names(names) if names else "layers in another order"
@@ -177,5 +205,5 @@ def _join_names(names: list[str] | tuple[str, ...]) -> str:
     return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} more"
 
 
-def _sorted_lines_sha(context: object) -> str:
-    return git_blob_sha(b"\n".join(sorted(context_bytes(context).split(b"\n"))))
+def _sorted_lines_sha(context: object, split: Splitter | None) -> str:
+    return git_blob_sha(b"\n".join(sorted(context_bytes(context, split=split).split(b"\n"))))

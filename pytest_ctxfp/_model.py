@@ -66,7 +66,8 @@ class GoldenCase:
 
     ``expected`` is a ``Table`` for tables and verdicts. ``tolerance`` is a mapping with any of
     ``numeric``, ``relative`` (a share of the expected value) and ``columns`` (``{name: n}``).
-    ``timeout`` is in seconds; ``line`` is 1-based and 0 where the case is from no file.
+    ``timeout`` is in seconds; ``line`` is 1-based, and 0 where the case is from no file or unknown there;
+    ``path`` is the file as it was loaded.
     """
 
     id: str
@@ -89,6 +90,7 @@ class GoldenCase:
     marks: tuple[str, ...] = ()
     timeout: float | None = None
     line: int = 0
+    path: str = field(default="", compare=False, repr=False)
 
     @property
     def view(self) -> CaseView:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from math import isfinite
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ctxfp._answer import take_answer, to_json_value
 from pytest_ctxfp._errors import AgentError, first_line
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._split import Splitter
+    from pytest_ctxfp._tokens import TokenCounter
 
 T = TypeVar("T")
 
@@ -40,12 +42,24 @@ class AnswerRecorder:
         key: what the answer will be stored under.
         context: what the assembler built, or None.
         recorded_by: written into the trace.
+        split: returns the layers of a context; None picks by type.
+        counter: counts the tokens of the context's layers, where they are to be recorded.
     """
 
-    def __init__(self, case: GoldenCase, key: CaseKey, *, context: object, recorded_by: str) -> None:
+    def __init__(
+        self,
+        case: GoldenCase,
+        key: CaseKey,
+        *,
+        context: object,
+        recorded_by: str,
+        split: Splitter | None = None,
+        counter: TokenCounter | None = None,
+    ) -> None:
         self._case = case
         self._key = key
-        self._context = None if context is None else record_context(context)
+        self._context = None if context is None else record_context(context, split=split, counter=counter)
+        self._split = split
         self._recorded_by = recorded_by
 
     def record(
@@ -58,34 +72,46 @@ class AnswerRecorder:
         """
         result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
         answer = take_answer(result, self._case.result_kind, verdict_field=self._case.verdict_field)
-        figures = _Figures(result)
-        latency_ms = figures.read("latency_ms", _read_count)
+        figures, notes = read_figures(result, split=self._split)
+        known_context = self._context or figures.pop("context", None)
         trace = Trace(
             case_id=self._key.case_id,
             agent_sha=self._key.agent_sha,
             model=self._key.model,
             context_sha=self._key.context_sha,
             question=self._key.question,
-            sql_executed=figures.read("sql", _read_text),
             result=answer.value,
-            cost=figures.read("cost", _read_amount),
-            latency_ms=elapsed_ms if latency_ms is None else latency_ms,
-            turns=figures.read("turns", _read_count),
-            tool_calls=figures.read("tool_calls", to_json_value),
+            latency_ms=elapsed_ms,
             raw=answer.raw,
             status=answer.status,
             recorded_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
             recorded_by=self._recorded_by,
-            served_model=figures.read("served_model", _read_text),
             expectation_sha=expectation_sha(self._case),
-            context=self._context or figures.read("context", record_context),
-            tokens=figures.read("tokens", _read_counts),
         )
+        trace = replace(trace, **{**figures, "context": known_context})
         try:
-            return Recording(prepare(self._key, trace), tuple(figures.notes))
+            return Recording(prepare(self._key, trace), notes)
         except ValueError as error:
             message = f"the agent's answer can't be recorded: {error}"
             raise AgentError(message) from error
+
+
+def read_figures(
+    result: AgentResult, *, split: Splitter | None = None
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """Return what an agent says besides the answer, as fields of a trace, and notes on what was left out."""
+    figures = _Figures(result)
+    fields = {
+        "sql_executed": figures.read("sql", _read_text),
+        "cost": figures.read("cost", _read_amount),
+        "latency_ms": figures.read("latency_ms", _read_count),
+        "turns": figures.read("turns", _read_count),
+        "tool_calls": figures.read("tool_calls", to_json_value),
+        "served_model": figures.read("served_model", _read_text),
+        "context": figures.read("context", lambda context: record_context(context, split=split)),
+        "tokens": figures.read("tokens", _read_counts),
+    }
+    return {name: value for name, value in fields.items() if value is not None}, tuple(figures.notes)
 
 
 def record_call(
@@ -102,28 +128,20 @@ def record_call(
         AgentError: something that JSON can't hold.
     """
     result = returned if isinstance(returned, AgentResult) else AgentResult(returned)
-    figures = _Figures(result)
-    latency_ms = figures.read("latency_ms", _read_count)
+    figures, notes = read_figures(result)
     trace = Trace(
         case_id=key.case_id,
         agent_sha=key.agent_sha,
         model=key.model,
         context_sha=key.context_sha,
         question=key.question,
-        sql_executed=figures.read("sql", _read_text),
         result=to_json_value(result.value),
-        cost=figures.read("cost", _read_amount),
-        latency_ms=elapsed_ms if latency_ms is None else latency_ms,
-        turns=figures.read("turns", _read_count),
-        tool_calls=figures.read("tool_calls", to_json_value),
+        latency_ms=elapsed_ms,
         recorded_at=datetime.now(timezone.utc).isoformat(timespec="milliseconds"),
         recorded_by=recorded_by,
-        served_model=figures.read("served_model", _read_text),
-        context=figures.read("context", record_context),
-        tokens=figures.read("tokens", _read_counts),
     )
     try:
-        return Recording(prepare(key, trace), tuple(figures.notes))
+        return Recording(prepare(key, replace(trace, **figures)), notes)
     except ValueError as error:
         message = f"what the call {key.case_id!r} returned can't be recorded: {error}"
         raise AgentError(message) from error

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from pytest_ctxfp._display import escape_surrogates
+from pytest_ctxfp._match import has_own_scorer
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import GoldenCase
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
 class CaseRecord(TypedDict, total=False):
     """What became of one case.
 
+    ``score`` is 0..1 where a scorer gave one; ``judge_*`` are of cached scorers, whose cost stands apart.
     ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
     allowed), ``error`` or ``skipped``; ``limit`` says which limit of the run was in the way. ``passed`` is
     absent where there is no verdict; cost is in USD and absent where unknown.
@@ -43,6 +45,11 @@ class CaseRecord(TypedDict, total=False):
     xfailed: bool
     notes: list[str]
     calls: int
+    score: float
+    scorer: str
+    judge_hit: bool
+    judge_cost: float
+    judge_calls: int
     served_then: str
     limit: str
 
@@ -53,7 +60,8 @@ class SnapshotRecord(TypedDict, total=False):
     ``state`` is ``matched``, ``changed``, ``missing`` or ``written``; the last has the ``entry`` to store, as
     JSON, and the ``text`` to keep, in base64. ``key`` is JSON too: it may hold what UTF-8 can't.
     ``accepted`` names the layers that were accepted by name, ``matched_names`` those patterns of accepted
-    layers that fit a layer of this context, ``redacted`` says of each pattern whether it was found.
+    layers that fit a layer of this context, ``redacted`` and ``ignored`` say of each pattern and name whether
+    the context has it.
     """
 
     kind: str
@@ -66,6 +74,8 @@ class SnapshotRecord(TypedDict, total=False):
     accepted: list[str]
     matched_names: list[str]
     redacted: dict[str, bool]
+    ignored: dict[str, bool]
+    notes: list[str]
 
 
 class TestRecord(TypedDict):
@@ -111,8 +121,14 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         key=outcome.key_hash,
         corrupt=outcome.corrupt,
         unstored=outcome.unstored,
+        score=outcome.comparison.score,
         served_then=outcome.served_then,
     )
+    if has_own_scorer(outcome.case):
+        record["scorer"] = escape_surrogates(outcome.case.match)
+    if outcome.judgement is not None:
+        record["judge_hit"] = outcome.judgement.hit
+        add_known(record, judge_cost=outcome.judgement.cost)
     return record
 
 

@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter_ns
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
-from pytest_ctxfp._calling import call_named, copy_if_mutable, named_arguments, source_file
+from pytest_ctxfp._calling import call_named, named_arguments, source_file
 from pytest_ctxfp._chain import separate_calls
 from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
 from pytest_ctxfp._hashing import git_blob_sha
-from pytest_ctxfp._match import check_scorable, rescore, scored_value
+from pytest_ctxfp._judging import Judges
+from pytest_ctxfp._limits import settling
+from pytest_ctxfp._match import scored_value
 from pytest_ctxfp._misses import estimate_cost, explain_miss
 from pytest_ctxfp._recording import AnswerRecorder
+from pytest_ctxfp._scoring import Verdict, is_answer_of_sql, prepare_case, score_trace
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from pytest_ctxfp._judging import Judgement
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._limits import CallLedger
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
     from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._suite import Identity, Suite
+    from pytest_ctxfp._tokens import TokenCounter
     from pytest_ctxfp._trace import Trace
 
 
@@ -46,8 +50,10 @@ class Outcome:
         unstored: why the answer could not be stored, if it could not.
         expectation_sha: identity of what is expected now.
         key_hash: name of the trace in the store, or None where no cache is in use.
-        ask_again: the command that asks the agent anew, where the answer is stored.
+        ask_again: gives the command that asks the agent anew, where the answer is stored.
         notes: what a user should know of the suite or of the agent's figures.
+        executed: the table that the stored answer's SQL gives today, where that was scored in its place.
+        judgement: what a cached scorer said and whether it was called, where one scores the case.
         served_then: after a call, the model that answered when the case was last recorded, if known.
     """
 
@@ -61,8 +67,10 @@ class Outcome:
     corrupt: str | None = None
     unstored: str | None = None
     key_hash: str | None = None
-    ask_again: str = ""
+    ask_again: Callable[[], str] = str
     notes: tuple[str, ...] = ()
+    executed: JSONValue = None
+    judgement: Judgement | None = None
     served_then: str | None = None
 
     def check(self) -> None:
@@ -74,7 +82,7 @@ class Outcome:
     @property
     def answer(self) -> JSONValue:
         """The value that was scored, after its JSON round trip; the raw text where it held no value."""
-        value = scored_value(self.trace, self.case)
+        value = scored_value(self.trace, self.case) if self.executed is None else self.executed
         return self.trace.raw if value is None else value
 
     @property
@@ -84,19 +92,13 @@ class Outcome:
 
 
 @dataclass(slots=True)
-class Bill:
-    """What a call has cost in USD, None as long as that is unknown."""
-
-    cost: float | None = None
-
-
-@dataclass(slots=True)
 class _SuiteState:
     """What was learned of a suite in this process: what its agent names, and its assembler's proof."""
 
     named: frozenset[str] | None = None
     named_by_hits: frozenset[str] | None = None
     proof: AssemblerProof = field(default_factory=AssemblerProof)
+    is_assembler_noted: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +119,7 @@ class Runner:
         store: where traces are read and written, as its mode allows.
         load_identity: called once, when the first key is made.
         recorded_by: written into new traces.
+        counter: gives what counts the tokens of contexts, where they are to be recorded.
         ledger: counts calls where the run is limited.
 
     Attributes:
@@ -129,15 +132,18 @@ class Runner:
         load_identity: Callable[[], Identity],
         *,
         recorded_by: str,
+        counter: Callable[[], TokenCounter | None] = lambda: None,
         ledger: CallLedger | None = None,
     ) -> None:
         self.store = store
+        self._counter = counter
         self.ledger = ledger
         self._load_identity = load_identity
         self._identity: Identity | None = None
         self.recorded_by = recorded_by
         self._states: dict[str, _SuiteState] = {}
         self._manifests_kept = False
+        self.judges = Judges(store, recorded_by=recorded_by, ledger=ledger)
         self.n_calls = 0
 
     @property
@@ -153,11 +159,12 @@ class Runner:
         Raises:
             AgentError: the assembler or the agent gave nothing that can be scored.
             CacheMiss: no answer is stored and the store's mode allows no call.
+            LimitReached: the run may make no further call.
             CtxfpError: fixtures that don't fit together, a context that isn't reproducible.
         """
-        check_scorable(case)
+        case = await prepare_case(case, suite)
         prepared = await self._prepare(case, suite)
-        found, corrupt = self._find(prepared) if self.store.mode.reads else (None, None)
+        found, corrupt = await self._find(prepared) if self.store.mode.reads else (None, None)
         if found is not None:
             return found
         if self.store.mode is CacheMode.REPLAY:
@@ -166,11 +173,15 @@ class Runner:
 
     async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
         context = await assemble(case, suite)
-        sha = self.identity.context_sha if context is None else git_blob_sha(read_context(context))
+        sha = (
+            self.identity.context_sha
+            if context is None
+            else git_blob_sha(read_context(context, split=suite.split))
+        )
         surroundings = self.identity.to_params()
         return _Prepared(case=case, suite=suite, context=context, context_sha=sha, surroundings=surroundings)
 
-    def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
+    async def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
         """Look for a stored answer under each key the case can have; return it, or what was corrupt."""
         corrupt = None
         for named in self._possible_names(prepared.suite):
@@ -179,18 +190,20 @@ class Runner:
             corrupt = corrupt or lookup.problem
             if lookup.trace is None:
                 continue
-            comparison = rescore(lookup.trace, prepared.case)
-            if comparison is not None:
+            verdict = await self._score(lookup.trace, prepared, is_stored=True)
+            if verdict is not None:
                 self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
                     trace=lookup.trace,
-                    comparison=comparison,
+                    comparison=verdict.comparison,
+                    executed=verdict.executed,
+                    judgement=verdict.judgement,
                     hit=True,
                     expectation_sha=expectation_sha(prepared.case),
                     key_hash=key.hash(),
                     ask_again=prepared.suite.ask_again,
-                    notes=_note_on_assembler(prepared.suite.assembler, self.identity),
+                    notes=(*self._note_on_assembler(prepared.suite), *_notes_on_judge(verdict)),
                 )
                 return outcome, None
         return None, corrupt
@@ -213,6 +226,21 @@ class Runner:
     def _state(self, suite: Suite) -> _SuiteState:
         return self._states.setdefault(suite.scope, _SuiteState())
 
+    def _note_on_assembler(self, suite: Suite) -> tuple[str, ...]:
+        """Warn, once, of an assembler whose own file is one of the agent's files."""
+        state = self._state(suite)
+        if suite.assembler is None or state.is_assembler_noted:
+            return ()
+        state.is_assembler_noted = True
+        name = self.identity.name_of(source_file(suite.assembler))
+        if name is None or not self.identity.is_of_agent(name):
+            return ()
+        note = (
+            f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question"
+            " again, though the contexts stay the same; keep the two in files of their own"
+        )
+        return (note,)
+
     def _key(self, prepared: _Prepared, named: frozenset[str]) -> CaseKey:
         return make_key(
             prepared.case,
@@ -234,7 +262,9 @@ class Runner:
         return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}", corrupt=corrupt)
 
     def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[str, ...]:
-        return explain_miss(key, self.store, identity=self.identity, context=prepared.context)
+        return explain_miss(
+            key, self.store, identity=self.identity, context=prepared.context, split=prepared.suite.split
+        )
 
     async def _ask(self, prepared: _Prepared, corrupt: str | None) -> Outcome:
         case, suite, state = prepared.case, prepared.suite, self._state(prepared.suite)
@@ -248,15 +278,20 @@ class Runner:
         served_then = self.served_before(key)
         recording = await self._call(prepared, agent, named, key)
         trace, unstored = recording.trace, self.keep(key, recording.trace)
-        comparison = _score(trace, case)
-        trace = replace(trace, passed_then=comparison.passed)
+        verdict = await self._score(trace, prepared, is_stored=False)
+        if verdict is None:
+            message = f"the agent's answer has not the shape of a {case.result_kind.value}"
+            raise AgentError(message)
+        gave_answer = await is_answer_of_sql(trace, case, suite) if is_cached else None
+        trace = replace(trace, passed_then=verdict.comparison.passed, sql_gave_answer=gave_answer)
         unstored = unstored or self.keep(key, trace)
         if is_cached:
             await state.proof.after_call(case, suite, prepared.context)
         return Outcome(
             case=case,
             trace=trace,
-            comparison=comparison,
+            comparison=verdict.comparison,
+            judgement=verdict.judgement,
             hit=False,
             expectation_sha=expectation_sha(case),
             refreshed=self.store.mode is CacheMode.REFRESH,
@@ -266,10 +301,21 @@ class Runner:
             key_hash=key.hash() if is_cached else None,
             served_then=served_then,
             notes=(
-                *_note_on_assembler(suite.assembler, self.identity),
+                *self._note_on_assembler(suite),
                 *_note_on_agent(agent, self.identity),
                 *recording.notes,
+                *_notes_on_judge(verdict),
             ),
+        )
+
+    async def _score(self, trace: Trace, prepared: _Prepared, *, is_stored: bool) -> Verdict | None:
+        return await score_trace(
+            trace,
+            prepared.case,
+            suite=prepared.suite,
+            context=prepared.context,
+            judges=self.judges,
+            is_stored=is_stored,
         )
 
     async def _call(
@@ -277,18 +323,25 @@ class Runner:
     ) -> Recording:
         """Ask the agent and return its answer as a trace without a verdict."""
         case = prepared.case
-        recorder = AnswerRecorder(case, key, context=prepared.context, recorded_by=self.recorded_by)
+        recorder = AnswerRecorder(
+            case,
+            key,
+            context=prepared.context,
+            recorded_by=self.recorded_by,
+            split=prepared.suite.split,
+            counter=self._counter(),
+        )
         values = {
             "question": case.question,
-            "context": copy_if_mutable(prepared.context),
-            "inputs": copy_if_mutable(case.inputs),
-            "case": copy_if_mutable(case.view),
+            "context": prepared.context,
+            "inputs": case.inputs,
+            "case": case.view,
             "model": prepared.suite.model,
             "sample": key.sample,
         }
         self.n_calls += 1
         started = perf_counter_ns()
-        with self.settling() as bill:
+        with settling(self.ledger) as bill:
             try:
                 with separate_calls():
                     returned = await prepared.suite.settle(call_named(agent, values, named), case.timeout)
@@ -334,16 +387,6 @@ class Runner:
         if self.ledger is not None:
             self.ledger.claim(n_calls)
 
-    @contextmanager
-    def settling(self) -> Iterator[Bill]:
-        """Count what the call inside has cost: unknown where nobody says, and after an error."""
-        bill = Bill()
-        try:
-            yield bill
-        finally:
-            if self.ledger is not None:
-                self.ledger.settle(bill.cost)
-
     def served_before(self, key: CaseKey) -> str | None:
         """Return the model that the provider ran when the case was last recorded under the same label."""
         if not self.store.mode.writes:
@@ -372,27 +415,17 @@ def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[st
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
     note = (
-        f"{name} defines the agent and is not in ctx_agent_paths: a change in it would get old answers;"
-        " let ctx_agent return a function of a file that is"
+        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it would get old answers:"
+        " add it there, or let ctx_agent return a function of a file that is there"
     )
     return (note,)
 
 
-def _note_on_assembler(assembler: Callable[..., object] | None, identity: Identity) -> tuple[str, ...]:
-    """Warn of an assembler whose own file is one of the agent's files."""
-    name = None if assembler is None else identity.name_of(source_file(assembler))
-    if name is None or not identity.is_of_agent(name):
+def _notes_on_judge(verdict: Verdict) -> tuple[str, ...]:
+    judgement = verdict.judgement
+    if judgement is None:
         return ()
-    note = (
-        f"{name} defines ctx_assembler and is in ctx_agent_paths: refactoring it asks every question again,"
-        f" though the contexts stay the same; exclude it with '!{name}'"
+    unstored = (
+        (f"a scorer's verdict could not be stored: {judgement.unstored}",) if judgement.unstored else ()
     )
-    return (note,)
-
-
-def _score(trace: Trace, case: GoldenCase) -> Comparison:
-    comparison = rescore(trace, case)
-    if comparison is None:
-        message = f"the agent's answer has not the shape of a {case.result_kind.value}"
-        raise AgentError(message)
-    return comparison
+    return (*judgement.notes, *unstored)

@@ -21,13 +21,11 @@ from pytest_ctxfp._snapshot_text import render_text
 from pytest_ctxfp._split import split_context
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._snapshot_compare import LayerChange
     from pytest_ctxfp._snapshot_model import LayerRow
     from pytest_ctxfp._snapshot_redact import Redactions
     from pytest_ctxfp._snapshot_rules import LayerNames
+    from pytest_ctxfp._split import Splitter
 
 
 class SnapshotState(str, Enum):
@@ -59,7 +57,7 @@ class CurrentContext:
         key: str,
         ignore: object = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
     ) -> None:
         if isinstance(context, (bytearray, memoryview)):
             context = bytes(context)

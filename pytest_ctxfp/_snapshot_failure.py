@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._snapshot_compare import ChangeKind
 from pytest_ctxfp._snapshot_diff import diff_layers
+from pytest_ctxfp._tokens import count_tokens, estimate_tokens
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._snapshot_compare import LayerChange
     from pytest_ctxfp._snapshot_diff import LayerTexts
     from pytest_ctxfp._snapshot_model import LayerRow
+    from pytest_ctxfp._tokens import TokenCounter
 
 MAX_ROWS = 20
 _MAX_NAMES = 4
@@ -29,7 +31,12 @@ _VERBS = {
 
 
 def describe_mismatch(
-    verdict: SnapshotVerdict, *, path: str, command: str, texts: Sequence[LayerTexts] = ()
+    verdict: SnapshotVerdict,
+    *,
+    path: str,
+    command: str,
+    texts: Sequence[LayerTexts] = (),
+    counter: TokenCounter | None = None,
 ) -> str:
     """Return the text of a failed check; its first line is the reason and stands alone.
 
@@ -38,19 +45,20 @@ def describe_mismatch(
         path: the snapshot file, as the user would type it.
         command: accepts the change.
         texts: what `changed_texts` returned, for what the hashes don't say.
+        counter: counts tokens; an exact one only layers whose text is stored. None for no counts.
 
     Example::
 
         2 layers changed: Business Rules, Current Facts; 1 moved: Identity (+12 bytes)
 
         snapshot test_x[a]#0 in tests/__ctxfp__/test_x.ctxfp
-          ~ Business Rules  412 -> 424 bytes (+12), 9 -> 10 lines (+1)
+          ~ Business Rules  412 -> 424 bytes (+12), 9 -> 10 lines (+1), ~+3 tokens
           ~ Current Facts   48 bytes, 3 lines: only white space
           > Identity        now after Business Rules
           5 layers unchanged, 1 ignored
         accept with: pytest 'tests/test_x.py::test_x[a]' --ctx-snapshot-update
     """
-    notes = {text.layer: text.note for text in texts if text.note is not None}
+    notes = _notes_by_layer(verdict.rejected, texts, counter)
     lines = [
         describe_reason(verdict),
         "",
@@ -59,7 +67,10 @@ def describe_mismatch(
         f"  {_count_of_others(verdict)}",
     ]
     if verdict.accepted:
-        lines.append("  nothing of this snapshot was written, not even the changes that are accepted")
+        names = ", ".join(
+            dict.fromkeys(_quoted_name(change.layer) for change in verdict.accepted[:_MAX_NAMES])
+        )
+        lines.append(f"  nothing of this snapshot was written, not even what is accepted: {names}")
     return "\n".join([*lines, f"accept with: {command}"])
 
 
@@ -110,6 +121,34 @@ def describe_reason(verdict: SnapshotVerdict) -> str:
     return f"{'; '.join([f'{count} {noun} {rest}', *parts[1:]])} ({_signed(n_bytes, 'byte')})"
 
 
+def _notes_by_layer(
+    changes: Sequence[LayerChange], texts: Sequence[LayerTexts], counter: TokenCounter | None
+) -> dict[str, str]:
+    """Return what is said of a changed layer besides its sizes: the change of its tokens, and its nature."""
+    by_layer = {text.layer: text for text in texts}
+    notes = {}
+    for change in changes:
+        text = by_layer.get(change.layer)
+        delta = _token_delta(change, text, counter)
+        parts = [*([f", {delta}"] if delta else []), *([f": {text.note}"] if text and text.note else [])]
+        notes[change.layer] = "".join(parts)
+    return notes
+
+
+def _token_delta(change: LayerChange, text: LayerTexts | None, counter: TokenCounter | None) -> str:
+    """Return ``~+3 tokens``, or nothing where both are as large or can't be counted."""
+    if counter is None or change.before is None or change.after is None:
+        return ""
+    if counter.is_estimate:
+        before, after = (estimate_tokens(row.bytes or 0) for row in (change.before, change.after))
+    elif text is not None and text.before is not None and text.after is not None:
+        before, after = (count_tokens(part, counter) for part in (text.before, text.after))
+    else:
+        return ""
+    mark = "~" if counter.is_estimate else ""
+    return f"{mark}{after - before:+} tokens" if after != before else ""
+
+
 def _kind_of(change: LayerChange) -> ChangeKind:
     return change.kind
 
@@ -131,12 +170,12 @@ def _rows(changes: Sequence[LayerChange], notes: Mapping[str, str]) -> Iterator[
     names = [_quoted_name(change.layer) for change in shown]
     width = max(map(len, names), default=0)
     for change, name in zip(shown, names, strict=True):
-        yield f"  {change.kind.value} {name:<{width}}  {_describe(change, notes.get(change.layer))}"
+        yield f"  {change.kind.value} {name:<{width}}  {_describe(change, notes.get(change.layer, ''))}"
     if len(changes) > MAX_ROWS:
         yield f"  ... {_plural(len(changes) - MAX_ROWS, 'more change')}"
 
 
-def _describe(change: LayerChange, note: str | None) -> str:
+def _describe(change: LayerChange, note: str) -> str:
     before, after = change.before, change.after
     if change.kind is ChangeKind.MOVED:
         return "now first" if change.follows is None else f"now after {_quoted_name(change.follows)}"
@@ -150,7 +189,7 @@ def _describe(change: LayerChange, note: str | None) -> str:
         return f"{_describe_size(after)}: only its header line, {then!r} -> {now!r}"
     sizes = f"{_delta(before.bytes, after.bytes, 'byte')}, {_delta(before.lines, after.lines, 'line')}"
     header = "" if before.header_text == after.header_text else ", its header line too"
-    return f"{sizes}{header}{'' if note is None else f': {note}'}"
+    return f"{sizes}{header}{note}"
 
 
 def _header_line(row: LayerRow) -> str:

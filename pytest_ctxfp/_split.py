@@ -14,21 +14,22 @@ from pytest_ctxfp._layers import (
     iter_headed_layers,
     join_surrogates,
 )
+from pytest_ctxfp._messages import is_request, split_request
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    Splitter = Callable[..., "Iterable[Layer] | None"]
 
-def split_context(
-    context: object, split: Callable[..., Iterable[Layer]] | None = None
-) -> tuple[bytes, Iterable[Layer]]:
+
+def split_context(context: object, split: Splitter | None = None) -> tuple[bytes, Iterable[Layer]]:
     """Return the bytes that stand for a whole context, and its layers in order.
 
     Layers of text and bytes are cut as they are asked for: the whole alone costs next to nothing.
 
     Args:
         context: text, bytes or a mapping ``{name: text}``; with ``split``, whatever that takes.
-        split: called with the context, returns its layers; None picks by type.
+        split: called with the context, returns its layers; None, here or from it, picks by type.
 
     Raises:
         ValueError: a context of another type, or layers that don't make up the context.
@@ -40,9 +41,7 @@ def split_context(
     return whole, layers
 
 
-def iter_layers(
-    context: object, split: Callable[..., Iterable[Layer]] | None
-) -> tuple[bytes | None, Iterable[Layer]]:
+def iter_layers(context: object, split: Splitter | None) -> tuple[bytes | None, Iterable[Layer]]:
     """Return what `split_context` does, but None for a whole that header and body of all layers make up.
 
     This is the one place where the type of a context picks the splitter.
@@ -54,10 +53,13 @@ def iter_layers(
         return None, iter_headed_layers(str.__str__(context))
     if isinstance(context, (bytes, bytearray, memoryview)):
         return None, iter_headed_layers(bytes(context))
+    if is_request(context):
+        return split_request(context)
     if isinstance(context, Mapping):
         return _split_entries(context)
     message = (
-        f"a context is text, bytes or a mapping of names to texts, got {type(context).__name__!r}: "
+        f"a context is text, bytes, a chat request, a list of messages or a mapping of names to texts, got"
+        f" {type(context).__name__!r}: "
         "convert it, or pass split=, a function that returns its layers"
     )
     raise ValueError(message)
@@ -82,9 +84,7 @@ def _whole_of_pairs(pairs: list[tuple[object, object]]) -> bytes:
     return encode_text(canonical_json(pairs))
 
 
-def _split_by_callable(
-    context: object, split: Callable[..., Iterable[Layer]]
-) -> tuple[bytes | None, tuple[Layer, ...]]:
+def _split_by_callable(context: object, split: Splitter) -> tuple[bytes | None, Iterable[Layer]]:
     if not callable(split):
         message = (
             f"split must be a function that takes the context and returns its layers, got {_cut(repr(split))}"
@@ -93,6 +93,8 @@ def _split_by_callable(
     if isinstance(context, (bytearray, memoryview)):
         context = bytes(context)
     result: object = split(context)
+    if result is None:
+        return iter_layers(context, None)
     if not isinstance(result, Iterable):
         message = f"split must return layers, got {type(result).__name__!r}: return a list of Layer"
         raise ValueError(message)

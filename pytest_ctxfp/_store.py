@@ -19,8 +19,13 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._key import CaseKey
 
+JUDGE_SHA = "scorer"
+"""Stands in place of the agent's SHA in verdicts of cached scorers, which are no answers of agents."""
+
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _MAX_BYTES = 1 << 28
+# Without waiting: a pipe in the place of a file must not hang the run. Binary: no line end is changed.
+_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CacheMode(str, Enum):
@@ -222,7 +227,7 @@ class TraceStore:
         found: dict[str, list[tuple[float, str]]] = {}
         try:
             for path, entry in self.entries():
-                if entry.trace is not None:
+                if entry.trace is not None and entry.trace.agent_sha != JUDGE_SHA:
                     dated = (_recorded_time(entry.trace, path), path.name)
                     found.setdefault(entry.trace.case_id, []).append(dated)
                     if entry.trace.cost is not None:
@@ -233,21 +238,23 @@ class TraceStore:
         return {case_id: tuple(name for _, name in sorted(dated)[::-1]) for case_id, dated in found.items()}
 
 
-def _open_without_waiting(path: str, flags: int) -> int:
-    """Open a file; a pipe in the place of one must not hang the run."""
-    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))
-
-
 def _read_file(path: str | os.PathLike[str]) -> bytes:
-    with open(path, "rb", buffering=0, opener=_open_without_waiting) as handle:
-        status = os.fstat(handle.fileno())
+    """Read a regular file by plain system calls: a run of replayed cases does little else."""
+    descriptor = os.open(path, _READ_FLAGS)
+    try:
+        status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode):
             message = "not a regular file"
             raise ValueError(message)
         if status.st_size > _MAX_BYTES:
             message = f"larger than {_MAX_BYTES} bytes"
             raise ValueError(message)
-        return handle.read()
+        parts = []
+        while part := os.read(descriptor, status.st_size + 1):
+            parts.append(part)
+        return b"".join(parts)
+    finally:
+        os.close(descriptor)
 
 
 def _recorded_time(trace: Trace, path: Path) -> float:

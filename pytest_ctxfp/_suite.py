@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._model import GoldenCase, JSONValue
+    from pytest_ctxfp._split import Splitter
 
 AGENT_ARGUMENTS = ("question", "context", "inputs", "case", "model", "sample")
 ASSEMBLER_ARGUMENTS = ("question", "inputs", "case", "model", "sample")
@@ -26,9 +27,11 @@ NO_IDENTITY = "-"
 NAMED_SETS = tuple(map(frozenset, (("inputs", "case"), ("case",), ("inputs",), ())))
 """What an agent may name that is not in every key, the most telling set first."""
 
-_OWN_PARAMS = frozenset(
+OWN_PARAMS = frozenset(
     {"inputs", "case", "parameters", "env", "packages", "data", "after", "arguments", "helper", "key"}
 )
+"""What the plugin itself puts into a key's params."""
+
 _KEY_PARTS = ("backend", "max_turns", "tier_binding", "params")
 
 
@@ -46,7 +49,11 @@ class Suite:
         scope: tells suites apart whose agents may name other arguments: the file of the test.
         settle: awaits what an agent or assembler returned, where it is awaitable; the number is a
             limit in seconds.
-        ask_again: the command that asks the agent anew, for failure texts.
+        ask_again: gives the command that asks the agent anew, for failure texts.
+        load_scorers: gives the fixture ``ctx_scorers``; asked only where a case names a scorer.
+        load_execute: gives the fixture ``ctx_execute``; asked only where a case has ``expected_sql``.
+        split: returns the layers of a context; None picks by type.
+        show_path: a golden file's path as a user would type it.
         let_through: what an agent or assembler may raise without having failed: our own errors, and a
             wish to end the run.
     """
@@ -59,7 +66,11 @@ class Suite:
     parameters: Mapping[str, JSONValue]
     scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
-    ask_again: str = ""
+    ask_again: Callable[[], str] = str
+    load_scorers: Callable[[], object] = dict
+    load_execute: Callable[[], object] = lambda: None
+    split: Splitter | None = None
+    show_path: Callable[[str], str] = str
     let_through: tuple[type[Exception], ...] = (CtxfpError,)
 
 
@@ -120,7 +131,7 @@ class Identity:
         return self.agent is not None and any(entry == name for entry, _ in self.agent.entries)
 
 
-def make_key(  # noqa: PLR0913 - each is a part of the key, and all but the case are keywords
+def make_key(
     case: GoldenCase,
     *,
     suite: Suite,
@@ -193,7 +204,7 @@ def merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSONV
     if not isinstance(given, dict):
         message = f"fixture ctx_agent_key gives params of type {type(given).__name__}: make it a dict"
         raise CtxfpError(message)
-    taken = sorted(_OWN_PARAMS.intersection(given))
+    taken = sorted(OWN_PARAMS.intersection(given))
     if taken:
         message = f"fixture ctx_agent_key gives params[{taken[0]!r}], a name of the plugin's own: rename it"
         raise CtxfpError(message)

@@ -12,9 +12,9 @@ from pytest_ctxfp._errors import BudgetExceeded
 from pytest_ctxfp._layers import encode_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from pytest_ctxfp._layers import Layer
+    from pytest_ctxfp._split import Splitter
 
 _BYTES_PER_TOKEN = 4
 _VOCABULARY = "o200k_base"
@@ -165,7 +165,7 @@ def check_budget(
     budget: Mapping[str, int],
     *,
     counter: AnyCounter | None = None,
-    split: Callable[..., Iterable[Layer]] | None = None,
+    split: Splitter | None = None,
 ) -> None:
     r"""Fail where a layer of a context, or the whole, has more tokens than it may.
 
@@ -196,9 +196,7 @@ def check_budget(
         raise BudgetExceeded("\n".join(over))
 
 
-def _count_parts(
-    context: object, split: Callable[..., Iterable[Layer]] | None, *, counter: TokenCounter
-) -> dict[str, int]:
+def _count_parts(context: object, split: Splitter | None, *, counter: TokenCounter) -> dict[str, int]:
     """Return the number of tokens of each layer's body, by key, and of the whole, by ``*``."""
     from pytest_ctxfp._split import split_context
 

@@ -44,6 +44,8 @@ class Trace:
         served_model: the model that the provider says it ran.
         expectation_sha: hash of the expectation that the answer was first scored under.
         passed_then: the verdict under that expectation.
+        sql_gave_answer: whether ``sql_executed``, run once more when the answer was recorded, gave the same
+            table; None where that was not tried.
         context: fingerprint of the context, as a mapping.
         tokens: token counts by name.
         absent_parts: key parts that the file doesn't have, which therefore can't be verified.
@@ -74,6 +76,7 @@ class Trace:
     served_model: str | None = None
     expectation_sha: str | None = None
     passed_then: bool | None = None
+    sql_gave_answer: bool | None = None
     context: Mapping[str, JSONValue] | None = None
     tokens: Mapping[str, int] | None = None
     absent_parts: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
@@ -219,6 +222,7 @@ _TYPES: dict[str, _Kind] = {
     "served_model": _TEXT_OR_NULL,
     "expectation_sha": _TEXT_OR_NULL,
     "passed_then": _TRUTH_OR_NULL,
+    "sql_gave_answer": _TRUTH_OR_NULL,
     "context": _OBJECT_OR_NULL,
     "tokens": _OBJECT_OR_NULL,
 }

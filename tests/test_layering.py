@@ -57,7 +57,12 @@ def test_start_up_loads_the_options_and_nothing_else(tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True
     )
-    loaded = ["pytest_ctxfp", "pytest_ctxfp.plugin", "pytest_ctxfp.plugin.options"]
+    loaded = [
+        "pytest_ctxfp",
+        "pytest_ctxfp.plugin",
+        "pytest_ctxfp.plugin.hookspecs",
+        "pytest_ctxfp.plugin.options",
+    ]
     assert done.stdout.splitlines()[-1] == str(loaded)
 
 

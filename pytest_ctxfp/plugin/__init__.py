@@ -13,6 +13,7 @@ from pytest_ctxfp.plugin.options import (
     are_snapshots_asked_for,
     check_options,
     get_settings,
+    has_case_loaders,
     is_cache_asked_for,
     is_cache_flag_given,
     may_be_golden,
@@ -33,6 +34,13 @@ class WorkerController(Protocol):
 
     config: pytest.Config
     workerinput: dict[str, object]
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Declare the hooks that conftests may implement."""
+    from pytest_ctxfp.plugin import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -91,13 +99,18 @@ def pytest_collect_file(
 ) -> Generator[None, list[pytest.Collector], list[pytest.Collector]]:
     """Collect golden files, beside what other plugins collect."""
     collectors = yield
-    if not may_be_golden(file_path, parent.session, is_taken=bool(collectors)):
+    load = None
+    if has_case_loaders(file_path, parent.session):
+        from pytest_ctxfp.plugin.loading import find_loader
+
+        load = find_loader(file_path, parent.session)
+    if load is None and not may_be_golden(file_path, parent.session, is_taken=bool(collectors)):
         return collectors
     from pytest_ctxfp.plugin.collect import GoldenFile
     from pytest_ctxfp.plugin.session import ensure_session
 
     ensure_session(parent.config)
-    return [*collectors, GoldenFile.for_path(parent, file_path)]
+    return [*collectors, GoldenFile.for_path(parent, file_path, load=load)]
 
 
 def pytest_ignore_collect(collection_path: Path) -> bool | None:
@@ -146,6 +159,22 @@ def ctx_assembler() -> Callable[..., object] | None:
 def ctx_agent_key() -> dict[str, object]:
     """What else makes an answer what it is: ``backend``, ``max_turns``, ``tier_binding``, ``params``."""
     return {}
+
+
+@pytest.fixture(scope="session")
+def ctx_scorers() -> dict[str, Callable[..., object]]:
+    """Scorers of your own, by the name that a case's ``match`` has: override it with a dict of functions.
+
+    Each is called with those of ``case, answer, expected, context, trace`` that it names, and returns a bool,
+    a score from 0 to 1 or a `Comparison`. One that costs money is declared with `cached_scorer`.
+    """
+    return {}
+
+
+@pytest.fixture(scope="session")
+def ctx_execute() -> Callable[[str], object] | None:
+    """What runs ``expected_sql``: override it with a function from SQL to a cursor, DataFrame or table."""
+    return None
 
 
 @pytest.fixture(scope="session")

@@ -15,7 +15,7 @@ from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._loop import run_without_loop
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._values import to_json_value
-from pytest_ctxfp.plugin.items import command_for, fixtures_of
+from pytest_ctxfp.plugin.items import command_to_ask, fixtures_of
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, ensure_session, get_runner
 
@@ -70,7 +70,7 @@ class ItemCalls:
     def _refuse(self, miss: CacheMiss) -> NoReturn:
         if get_settings(self._item.config).on_miss == "skip":
             pytest.skip(miss.explanation)
-        command = command_for(self._item, "--ctx-cache --ctx-on-miss=call")
+        command = command_to_ask(self._item)
         raise CacheMiss(miss.key, f"{miss.explanation}\nask and store it: {command}", miss.corrupt) from None
 
     def parameters_behind(self, names: Iterable[str]) -> dict[str, JSONValue]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
@@ -10,23 +11,30 @@ import pytest
 
 from pytest_ctxfp._display import escape_line, escape_lines
 from pytest_ctxfp._errors import CaseMismatch, GoldenError, first_line
-from pytest_ctxfp._golden import item_name, load_golden, load_if_golden
+from pytest_ctxfp._golden import item_name
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp.plugin.items import shown_path
+from pytest_ctxfp.plugin.loading import load_cases, load_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
+    from pytest_ctxfp._model import GoldenSet
     from pytest_ctxfp._runner import Outcome
 
 
 class GoldenFile(pytest.Module):
     """A golden file as a test module: its synthetic module object serves autouse fixtures."""
 
+    load: Callable[[], GoldenSet | None]
+
     @classmethod
-    def for_path(cls, parent: pytest.Collector, path: Path) -> GoldenFile:
-        """Return the collector of a file."""
+    def for_path(
+        cls, parent: pytest.Collector, path: Path, *, load: Callable[[], GoldenSet | None] | None = None
+    ) -> GoldenFile:
+        """Return the collector of a file; ``load`` gives its cases where a hook read them."""
         file: GoldenFile = cls.from_parent(parent, path=path)
+        file.load = load or partial(load_file, path, parent.session)
         file.obj = ModuleType(f"ctxfp_golden_{path.stem}")
         file.obj.__file__ = str(path)
         file.add_marker(pytest.mark.ctx_golden)
@@ -38,9 +46,8 @@ class GoldenFile(pytest.Module):
         Raises:
             CollectError: with all faults of the file, without a traceback.
         """
-        load = load_golden if self.session.isinitpath(self.path) else load_if_golden
         try:
-            golden = load(self.path)
+            golden = self.load()
             items = self._make_items(golden.cases) if golden else []
         except GoldenError as error:
             raise self.CollectError(_describe_faults(error, self.config)) from None
@@ -71,7 +78,7 @@ class GoldenItem(pytest.Function):
     @classmethod
     def for_case(cls, parent: GoldenFile, case: GoldenCase) -> GoldenItem:
         """Return the item of a case, with its marks and its tags as keywords."""
-        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=golden_case)
+        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=_golden_case)
         item.case = case
         item.extra_keyword_matches.update(case.tags)
         for mark in _marks_of(case, has_timeout_plugin=item.config.pluginmanager.hasplugin("timeout")):
@@ -88,11 +95,17 @@ class GoldenItem(pytest.Function):
         if not self.config.getoption("setuponly", False):
             request = self.funcargs["request"]
             assert isinstance(request, pytest.FixtureRequest)
-            self.outcome = request.getfixturevalue("ctx_trace")(self.case)
+            self.outcome = self._resolve(request)
+
+    def _resolve(self, request: pytest.FixtureRequest) -> Outcome:
+        """Do what the fixture ``ctx_trace`` does, without the cost of a fixture for every case."""
+        from pytest_ctxfp.plugin.tracing import CaseTracer
+
+        return CaseTracer(request)(self.case)
 
 
-def golden_case(request: pytest.FixtureRequest) -> None:
-    """Raise CaseMismatch where the answer is not as expected: the call phase of every golden item."""
+def _golden_case(request: pytest.FixtureRequest) -> None:
+    # The call phase of every golden item. No docstring: --co -v would print it below each case.
     __tracebackhide__ = True
     assert isinstance(request.node, GoldenItem)
     assert request.node.outcome is not None
@@ -124,7 +137,7 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
     cases: list[GoldenCase] = []
     try:
         for path in _marked_files(metafunc.definition.path, marker):
-            cases += load_golden(path).cases
+            cases += load_cases(path, metafunc.definition.session).cases
     except GoldenError as error:
         raise pytest.Collector.CollectError(_describe_faults(error, metafunc.config)) from None
     if not cases:

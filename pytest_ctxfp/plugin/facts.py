@@ -51,6 +51,10 @@ class RunFacts:
         records = [*earlier, *self.cases(), *self.helper_calls()]
         return [record for record in records if record.get("calls")]
 
+    def judged(self) -> list[CaseRecord]:
+        """Return the records of all calls of cached scorers, earlier attempts included."""
+        return [record for record in [*_cases(self._earlier), *self.cases()] if record.get("judge_calls")]
+
     def snapshots(self) -> list[SnapshotRecord]:
         """Return the records of all checks of contexts, of their tests' last attempts."""
         records = [record for records in self._records.values() for record in records]

@@ -31,6 +31,13 @@ def command_for(item: pytest.Item, flag: str) -> str:
     return f"pytest {shlex.quote(f'{shown_path(item.path, item.config)}::{names_below_file(item)}')} {flag}"
 
 
+def command_to_ask(item: pytest.Item) -> str:
+    """Return the command that asks and stores what an item needs, where this run looks for it."""
+    folder = item.config.getoption("ctx_cache_dir")
+    flags = "--ctx-cache --ctx-on-miss=call"
+    return command_for(item, f"{flags} --ctx-cache-dir={shlex.quote(folder)}" if folder else flags)
+
+
 def shown_path(path: Path, config: pytest.Config) -> str:
     """Return a path as one would type it where pytest was started."""
     return os.path.relpath(path, config.invocation_params.dir)

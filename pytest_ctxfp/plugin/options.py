@@ -25,9 +25,12 @@ DEFAULT_GOLDEN_FILES = [
 DEFAULT_CACHE_DIR = ".ctxfp/traces"
 DEFAULT_MODEL = "frontmatter"
 ON_MISS = ("call", "fail", "skip")
+INI_CHOICES = {
+    "ctx_snapshot_text": ("commit", "local", "none"),
+    "ctx_tokens": ("estimate", "tiktoken", "off"),
+}
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _MAX_DIGITS = 18
-SNAPSHOT_TEXT = ("commit", "local", "none")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +54,7 @@ class Settings:
         snapshot_update_layers: names and globs of layers in which a change is accepted.
         snapshot_prune: delete snapshots that this run has proven to be unused.
         snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
+        tokens: how tokens are counted: ``estimate``, ``tiktoken`` or ``off``.
     """
 
     rootdir: Path
@@ -69,6 +73,7 @@ class Settings:
     snapshot_update_layers: tuple[str, ...]
     snapshot_prune: bool
     snapshot_text: str
+    tokens: str
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -202,6 +207,11 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         "where the texts of context snapshots are kept: commit (beside the snapshot file), local or none",
         default="commit",
     )
+    parser.addini(
+        "ctx_tokens",
+        "how tokens are counted: estimate (default; only shown), tiktoken (exact; loads a vocabulary) or off",
+        default="estimate",
+    )
 
 
 def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
@@ -236,10 +246,11 @@ def check_options(config: pytest.Config) -> None:
     if "" in layers:
         message = "--ctx-snapshot-update-layer takes the name of a layer, or a glob such as 'Document*'"
         raise pytest.UsageError(message)
-    text = config.getini("ctx_snapshot_text")
-    if text not in SNAPSHOT_TEXT:
-        message = f"ini option ctx_snapshot_text = {text!r}: write one of {', '.join(SNAPSHOT_TEXT)}"
-        raise pytest.UsageError(message)
+    for name, choices in INI_CHOICES.items():
+        value = config.getini(name)
+        if value not in choices:
+            message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
+            raise pytest.UsageError(message)
 
 
 def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> bool:
@@ -255,6 +266,11 @@ def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> boo
     if any(_is_matched(path, pattern, session) for pattern in session.config.getini("ctx_golden_files")):
         return True
     return not is_taken and session.isinitpath(path)
+
+
+def has_case_loaders(path: Path, session: pytest.Session) -> bool:
+    """Whether a plugin or a conftest above a file may read its cases by ``pytest_ctxfp_load_cases``."""
+    return path.suffix != ".py" and bool(session.gethookproxy(path).pytest_ctxfp_load_cases.get_hookimpls())
 
 
 def _is_matched(path: Path, pattern: str, session: pytest.Session) -> bool:
@@ -290,6 +306,7 @@ def _parse_settings(config: pytest.Config) -> Settings:
         snapshot_update_layers=tuple(config.getoption("ctx_snapshot_update_layer")),
         snapshot_prune=config.getoption("ctx_snapshot_prune"),
         snapshot_text=config.getini("ctx_snapshot_text"),
+        tokens=config.getini("ctx_tokens"),
     )
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest_ctxfp
 from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
-from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
+from pytest_ctxfp._errors import AgentError, CtxfpError, ScorerError, first_line
 from pytest_ctxfp.plugin.collect import GoldenItem
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ def _own_repr(excinfo: pytest.ExceptionInfo[BaseException], error: CtxfpError, i
 def _describe_cause(error: CtxfpError) -> str:
     """Return the traceback of what the agent or assembler raised, without the plugin's own frames."""
     cause = error.__cause__
-    if not isinstance(error, AgentError) or cause is None:
+    if not isinstance(error, (AgentError, ScorerError)) or cause is None:
         return ""
     frames = [
         frame

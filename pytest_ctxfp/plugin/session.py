@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -19,6 +18,7 @@ from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._store import CacheMode, TraceStore
 from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.collect import GoldenItem, add_tag_keywords, drop_claimed
+from pytest_ctxfp.plugin.counting import exact_counter
 from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.items import names_below_file
@@ -54,6 +54,7 @@ def get_runner(config: pytest.Config) -> Runner:
             TraceStore(settings.cache_dir, settings.mode),
             lambda: load_identity(settings),
             recorded_by=f"pytest-ctxfp {_version()}",
+            counter=lambda: exact_counter(config),
             ledger=get_ledger(config),
         )
     return config.stash[RUNNER]
@@ -179,7 +180,7 @@ class ReportHooks:
         self._is_worker = hasattr(config, "workerinput")
         self._facts = RunFacts()
         self._faults: list[str] = []
-        self._has_snapshots: dict[str, bool] = {}
+        self._snapshot_files: dict[Path, str | None] = {}
         self._collection_sent = False
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
@@ -212,11 +213,12 @@ class ReportHooks:
         """Yield that a test of a module with snapshots ran and, once, what this process collected."""
         if report.when != "call":
             return
-        file = str(snapshot_path(item.path))
-        if file not in self._has_snapshots:
-            self._has_snapshots[file] = os.path.exists(file)
-        if self._has_snapshots[file]:
-            yield {"kind": "test", "file": file, "names": json.dumps(names_below_file(item))}
+        if item.path not in self._snapshot_files:
+            file = snapshot_path(item.path)
+            self._snapshot_files[item.path] = str(file) if file.exists() else None
+        known = self._snapshot_files[item.path]
+        if known is not None:
+            yield {"kind": "test", "file": known, "names": json.dumps(names_below_file(item))}
         if self._is_worker and not self._collection_sent:
             self._collection_sent = True
             yield describe_collection(item.session)

@@ -18,19 +18,23 @@ from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch, de
 from pytest_ctxfp._snapshot_file import SnapshotReader
 from pytest_ctxfp._snapshot_rules import layer_names
 from pytest_ctxfp._snapshot_text import snapshot_path
+from pytest_ctxfp._tokens import check_budget
+from pytest_ctxfp.plugin.counting import get_counter, take_notes
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, add_section
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
+from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable, Mapping
     from types import FrameType
 
-    from pytest_ctxfp._layers import Layer
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
+    from pytest_ctxfp._snapshot_rules import LayerNames
+    from pytest_ctxfp._split import Splitter
 
 READER = pytest.StashKey[SnapshotReader]()
 
@@ -56,26 +60,42 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
+        budget: Mapping[str, int] | None = None,
     ) -> None:
         """Assert that a context is what its snapshot says, layer by layer.
 
         Args:
-            context: text, bytes or a mapping of names to texts; with ``split``, whatever that takes.
+            context: text, bytes, a chat request, a list of messages or a mapping of names to texts; with
+                ``split``, whatever that takes.
             name: tells several snapshots of a test apart; without one they are counted from 0.
             ignore: keys and globs of layers (``Document*``) whose content isn't compared. Name and place
                 are; layers under a glob may also come and go.
             redact: pairs of a regular expression and its replacement, applied before anything is hashed.
-            split: a function that returns the layers; None picks by the context's type.
+            split: a function that returns the layers; None asks the hook ``pytest_ctxfp_split_layers``, then
+                picks by the context's type.
+            budget: the most tokens by key of a layer, ``*`` for the whole; checked before anything else,
+                so that a context that is too large is never stored.
 
         Raises:
+            BudgetExceeded: a layer, or the whole, has more tokens than it may.
             SnapshotMismatch: a layer changed; the text names it and the command that accepts it.
             SnapshotMissing: nothing is stored yet.
             CtxfpError: a name used twice, arguments of a wrong kind, a snapshot file that can't be read.
         """
         __tracebackhide__ = True
         key = self._claim_key(name, inspect.currentframe())
+        if budget is not None:
+            self._check_budget(context, budget, split or splitter_of(self._item))
         self._check(key, context, ignore=ignore, redact=redact, split=split)
+
+    def _check_budget(self, context: object, budget: Mapping[str, int], split: Splitter | None) -> None:
+        __tracebackhide__ = True
+        try:
+            check_budget(context, budget, counter=get_counter(self._item.config), split=split)
+        except (TypeError, ValueError, AttributeError) as error:
+            message = f"ctx_snapshot.check: budget: {error}"
+            raise CtxfpError(message) from None
 
     def __eq__(self, context: object) -> bool:
         """Check a context written as ``assert context == ctx_snapshot``; raises as `check` does."""
@@ -122,23 +142,27 @@ class ContextSnapshot:
         *,
         ignore: Iterable[str] = (),
         redact: Redactions = (),
-        split: Callable[..., Iterable[Layer]] | None = None,
+        split: Splitter | None = None,
     ) -> None:
         __tracebackhide__ = True
         path = snapshot_path(self._item.path)
         stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
         try:
+            split = splitter_of(self._item) if split is None else split
             current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
             verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:
             message = f"ctx_snapshot.check: {error}"
-            raise CtxfpError(message) from error
+            raise CtxfpError(message) from None
         record = self._record(verdict, path, redact)
         add_record(self._item, record)
         if record["state"] == "missing":
             self._fail_missing(verdict, path)
         if record["state"] == "changed":
-            self._fail_changed(verdict, path)
+            try:
+                self._fail_changed(verdict, path)
+            finally:
+                record["notes"] = take_notes(self._item.config)
 
     def _record(self, verdict: SnapshotVerdict, path: Path, redact: Redactions) -> SnapshotRecord:
         record: SnapshotRecord = {
@@ -150,16 +174,17 @@ class ContextSnapshot:
         if redact:
             record["redacted"] = _found_redactions(redact, verdict.current.unmatched_redactions)
         if self._settings.snapshot_update_layers:
-            record["matched_names"] = self._names_that_fit(verdict)
+            record["matched_names"] = _names_that_fit(
+                layer_names(self._settings.snapshot_update_layers), verdict
+            )
+        if verdict.current.ignore.patterns:
+            fitting = _names_that_fit(verdict.current.ignore, verdict)
+            record["ignored"] = {
+                escape_line(name): name in fitting for name in verdict.current.ignore.patterns
+            }
         if self._is_to_write(verdict):
             self._add_write(record, verdict)
         return record
-
-    def _names_that_fit(self, verdict: SnapshotVerdict) -> list[str]:
-        """Return which of the accepted names and globs fit a layer, stored or present."""
-        stored = verdict.stored.layers if verdict.stored else ()
-        keys = [row.key for row in (*stored, *verdict.current.rows)]
-        return sorted(layer_names(self._settings.snapshot_update_layers).matching(keys))
 
     def _is_to_write(self, verdict: SnapshotVerdict) -> bool:
         if verdict.state is SnapshotState.MISSING:
@@ -204,8 +229,15 @@ class ContextSnapshot:
             path=shown_path(path, self._item.config),
             command=command_for(self._item, "--ctx-snapshot-update"),
             texts=texts or (),
+            counter=get_counter(self._item.config),
         )
         raise SnapshotMismatch(text)
+
+
+def _names_that_fit(names: LayerNames, verdict: SnapshotVerdict) -> list[str]:
+    """Return which names and globs fit a layer, stored or present."""
+    stored = verdict.stored.layers if verdict.stored else ()
+    return sorted(names.matching(row.key for row in (*stored, *verdict.current.rows)))
 
 
 def _found_redactions(redact: Redactions, unmatched: tuple[str, ...]) -> dict[str, bool]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp.plugin.options import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -39,6 +40,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
                    1 new case
         re-scored  total_orders: passed -> failed
         cost       spent 0.0200 USD in 2 calls, saved 0.4400 USD
+        scorers    spent 0.0010 USD in 1 call, saved 0.0110 USD
         accuracy   96% (24 of 25; 95% interval 80.5% to 99.3%)
           orders   90% (9 of 10; 95% interval 59.6% to 98.2%)
     """
@@ -55,6 +57,7 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
         ("re-scored", _list_rescored(cases)),
         ("served", _list_served(both)),
         ("cost", [_sum_costs(facts.calls(), both)]),
+        ("scorers", _sum_judge_costs(facts.judged(), cases)),
         ("accuracy", _measure_accuracy(cases) if cases else []),
         ("warning", _list_problems(both)),
     ]
@@ -112,13 +115,19 @@ def _list_idle_names(snapshots: list[SnapshotRecord], settings: Settings) -> lis
         f"--ctx-snapshot-update-layer={escape_line(name)}: no layer of this run has that name"
         for name in idle
     ]
+    lines += dict.fromkeys(escape_line(note) for record in snapshots for note in record.get("notes", []))
+    redacted = _never_found(record.get("redacted", {}) for record in snapshots)
+    ignored = _never_found(record.get("ignored", {}) for record in snapshots)
+    lines += [f"redact {pattern}: found in no context" for pattern in redacted]
+    return lines + [f"ignore {name}: no context has such a layer" for name in ignored]
+
+
+def _never_found(records: Iterable[dict[str, bool]]) -> list[str]:
     found: dict[str, bool] = {}
-    for record in snapshots:
-        for pattern, matched in record.get("redacted", {}).items():
-            found[pattern] = found.get(pattern, False) or matched
-    return lines + [
-        f"redact {pattern!r}: found in no context" for pattern, matched in found.items() if not matched
-    ]
+    for record in records:
+        for name, matched in record.items():
+            found[name] = found.get(name, False) or matched
+    return [name for name, matched in found.items() if not matched]
 
 
 def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
@@ -147,7 +156,8 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
         files = _plural(len(identity.context.entries), "file")
         parts.append(f"context {identity.context_sha[:_SHORT_SHA]} ({files})")
     models = sorted({record["model"] for record in cases if "model" in record}) or [settings.model]
-    parts.append(f"model {', '.join(models)}")
+    unset = " (ini ctx_model names it)" if models == [DEFAULT_MODEL] else ""
+    parts.append(f"model {', '.join(models)}{unset}")
     if identity.env:
         parts.append(f"env {', '.join(identity.env)}")
     if identity.packages:
@@ -262,8 +272,18 @@ def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
     return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
 
 
-def _total(records: list[CaseRecord]) -> str:
-    costs = [record["cost"] for record in records if "cost" in record]
+def _sum_judge_costs(judged: list[CaseRecord], cases: list[CaseRecord]) -> list[str]:
+    """Return what cached scorers cost; nothing where none was needed."""
+    hits = [record for record in cases if record.get("judge_hit")]
+    if not judged and not hits:
+        return []
+    n_calls = _plural(sum(record["judge_calls"] for record in judged), "call")
+    spent, saved = _total(judged, "judge_cost"), _total(hits, "judge_cost")
+    return [f"spent {spent} in {n_calls}, saved {saved}"]
+
+
+def _total(records: list[CaseRecord], name: str = "cost") -> str:
+    costs: list[float] = [record[name] for record in records if name in record]  # type: ignore[literal-required]
     n_unknown = len(records) - len(costs)
     if records and not costs:
         return "an unknown amount"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from dataclasses import replace
+from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
@@ -21,14 +22,17 @@ from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
-from pytest_ctxfp.plugin.items import command_for, fixtures_of
+from pytest_ctxfp.plugin.counting import take_notes
+from pytest_ctxfp.plugin.items import command_for, command_to_ask, fixtures_of, shown_path
 from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.session import add_record, get_runner
+from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 
     from pytest_ctxfp._model import CaseView, JSONValue
+    from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._runner import Outcome
 
     Settle = Callable[[object, float | None], Awaitable[object]]
@@ -63,9 +67,13 @@ class CaseTracer:
         if _is_loop_running():
             # In an async test this is the awaitable; anything else done with it says so.
             return PendingOutcome(self._resolve(case, _settle_in_test))  # type: ignore[return-value]
-        return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+        __tracebackhide__ = True
+        try:
+            return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+        except CtxfpError as error:
+            raise error.with_traceback(None)  # noqa: B904 - the same error, without our own frames
 
-    def call(  # noqa: PLR0913 - the published signature, its parts keywords
+    def call(
         self,
         id: str,  # noqa: A002 - the published name
         fn: Callable[[], object],
@@ -138,7 +146,7 @@ class CaseTracer:
         return run(value)
 
     async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
-        n_calls = self._runner.n_calls
+        n_calls, n_judged = self._runner.n_calls, self._runner.judges.n_calls
         try:
             outcome = await self._runner.resolve(case, self._suite(settle))
         except CacheMiss as miss:
@@ -146,18 +154,24 @@ class CaseTracer:
         except LimitReached as limit:
             record = unscored_record(case, "skipped", first_line(limit))
             record["limit"] = first_line(limit)
+            self._count_calls(record, n_calls, n_judged)
             add_record(self._request.node, record)
             pytest.skip(first_line(limit))
         except CtxfpError as error:
             record = unscored_record(case, "error", first_line(error))
-            record["calls"] = self._runner.n_calls - n_calls
+            self._count_calls(record, n_calls, n_judged)
             add_record(self._request.node, record)
             raise
         record = outcome_record(outcome)
-        record["calls"] = self._runner.n_calls - n_calls
-        record["notes"] = [*record["notes"], *self._notes]
+        self._count_calls(record, n_calls, n_judged)
+        record["notes"] = [*record["notes"], *self._notes, *take_notes(self._request.config)]
         add_record(self._request.node, record)
         return outcome
+
+    def _count_calls(self, record: CaseRecord, n_calls: int, n_judged: int) -> None:
+        record["calls"] = self._runner.n_calls - n_calls
+        if self._runner.judges.n_calls > n_judged:
+            record["judge_calls"] = self._runner.judges.n_calls - n_judged
 
     def _refuse(self, case: GoldenCase, miss: CacheMiss) -> NoReturn:
         record = unscored_record(case, "refused", first_line(miss))
@@ -166,7 +180,7 @@ class CaseTracer:
         add_record(self._request.node, record)
         if get_settings(self._request.config).on_miss == "skip":
             pytest.skip(miss.explanation)
-        command = command_for(self._request.node, "--ctx-cache --ctx-on-miss=call")
+        command = command_to_ask(self._request.node)
         raise CacheMiss(miss.key, f"{miss.explanation}\nask and store it: {command}", miss.corrupt) from None
 
     def _suite(self, settle: Settle) -> Suite:
@@ -181,7 +195,11 @@ class CaseTracer:
             parameters=_keyed_parameters(item, reached),
             scope=str(item.path),
             settle=settle,
-            ask_again=command_for(item, "--ctx-refresh"),
+            ask_again=lambda: command_for(item, "--ctx-refresh"),
+            load_scorers=lambda: self._fixture("ctx_scorers"),
+            load_execute=lambda: self._fixture("ctx_execute"),
+            split=splitter_of(item),
+            show_path=lambda path: shown_path(Path(path), item.config),
             let_through=(CtxfpError, pytest.exit.Exception),
         )
 

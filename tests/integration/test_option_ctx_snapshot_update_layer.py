@@ -156,8 +156,16 @@ def test_idle_redaction_is_said_once(checked: Callable[..., Project], how: list[
     project = checked(r""", redact=((r"\d{9}", "<id>"), ("hello", "<x>"))""")
     result = project.run(*how)
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines([r"warning*redact '*{9}': found in no context"])
+    result.stdout.fnmatch_lines([r"warning*redact *{9}: found in no context"])
     assert result.stdout.str().count("found in no context") == 1
+
+
+def test_idle_ignore_is_said(checked: Callable[..., Project], how: list[str]) -> None:
+    """A name under ``ignore`` that no context of the run has is said; one that fits is not."""
+    project = checked(", ignore=('Recnt*', 'Recent*')")
+    result = project.run(*how)
+    result.stdout.fnmatch_lines(["warning*ignore Recnt[*]: no context has such a layer"])
+    assert "ignore Recent" not in result.stdout.str()
 
 
 @pytest.mark.parametrize(

@@ -113,7 +113,7 @@ def test_async_agents_run_on_one_loop(project: Project, how: list[str]) -> None:
     if how == ["-n2"]:
         project.run(*how).assert_outcomes(passed=2)
     else:
-        project.run("-W", "error", *how).assert_outcomes(passed=2)
+        project.run("-p", "no:asyncio", "-W", "error", *how).assert_outcomes(passed=2)
 
 
 def test_timeout_of_an_async_agent_is_an_error(project: Project, how: list[str]) -> None:
@@ -155,7 +155,7 @@ def test_async_tests_await(project: Project) -> None:
     """Where a loop runs, ``await ctx_trace(case)`` resolves; the blocking form is an error that says so."""
     project.write("conftest.py", ASYNC_CONFTEST.replace("DELAY", "0").replace("assert len(LOOPS) == 1", ""))
     project.write("test_async.py", ASYNC_TEST)
-    project.run("-W", "error", "test_async.py").assert_outcomes(passed=4)
+    project.run("-p", "no:asyncio", "-W", "error", "test_async.py").assert_outcomes(passed=4)
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def ctx_agent_key(): return {"max_turns": 8, "params": {"db": "2024"}}
 """
     project.write("conftest.py", (project.path / "conftest.py").read_text() + extra)
     project.run("--ctx-cache").stdout.fnmatch_lines(
-        ["identity*model stub-9", "missed*2 model: stub-1 -> stub-9; max_turns; db"]
+        ["identity*model stub-9", "missed*2 model: stub-1 -> stub-9; max_turns; ctx_agent_key: db"]
     )
     project.run("--ctx-cache").stdout.fnmatch_lines(["answers*2 hit*"])
 
@@ -447,7 +447,7 @@ def client(): return Client()
 def ctx_agent(client): return client.ask
 """,
     )
-    project.run("-W", "error").assert_outcomes(passed=1, errors=1)
+    project.run("-p", "no:asyncio", "-W", "error").assert_outcomes(passed=1, errors=1)
 
 
 def test_timeout_that_nobody_enforces_is_said(project: Project, how: list[str]) -> None:

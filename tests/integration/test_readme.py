@@ -32,9 +32,6 @@ def test_smallest_start_works(empty_project: Project) -> None:
     empty_project.write(
         "my_agent.py",
         """
-def build_context(question):
-    return "## Question\\n" + question + "\\n"
-
 def ask(question, context):
     assert question in context
     if "status" in question:
@@ -42,9 +39,14 @@ def ask(question, context):
     return 'There are: {"columns": ["n"], "rows": [[99]]}'
 """,
     )
+    empty_project.write(
+        "my_context.py", 'def build(question):\n    return "## Question\\n" + question + "\\n"\n'
+    )
     run = empty_project.pytester.runpytest_subprocess
     run().stdout.fnmatch_lines(["answers*0 hit, 2 miss", "*2 passed*"])
-    run().stdout.fnmatch_lines(["answers*2 hit, 0 miss*", "*2 passed*"])
+    result = run()
+    result.stdout.fnmatch_lines(["answers*2 hit, 0 miss*", "*2 passed*"])
+    assert "warning" not in result.stdout.str()
 
 
 def test_golden_file_shown_is_valid(empty_project: Project) -> None:

@@ -13,6 +13,7 @@ from pytest_ctxfp import (
     Trace,
     TraceStore,
     cached_call,
+    cached_scorer,
     compare_tables,
     diff_fingerprints,
     extract_result,
@@ -20,7 +21,9 @@ from pytest_ctxfp import (
     git_blob_sha,
     load_golden,
     markdown_layers,
+    message_layers,
     rescore,
+    tag_layers,
     tree_sha,
     wilson_interval,
 )
@@ -49,6 +52,16 @@ low, high = wilson_interval(9, 10)
 share: float = high - low
 sha: str = tree_sha(".", suffixes=(".md",))
 result = AgentResult({"rows": [[1]]}, cost=0.1)
+
+
+@cached_scorer(version="1", model="judge")
+def is_kind(answer: str) -> AgentResult:
+    """A judge."""
+    return AgentResult(len(answer) > 0, cost=0.1)
+
+
+messages: list[str] = [layer.key for layer in message_layers([{"role": "user", "content": "Hi"}])]
+tagged: ContextFingerprint = fingerprint_context("<a>\n</a>\n", split=tag_layers)
 version: str = pytest_ctxfp.__version__
 
 

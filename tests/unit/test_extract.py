@@ -46,7 +46,7 @@ def test_kind_as_enum_or_text() -> None:
     """A kind is taken as its value or as the enum; a text is its own answer; no other kind is known."""
     assert extract_result(_table(1), ResultKind.TABLE) == {"rows": [[1]]}
     assert extract_result("", "text") == ""
-    assert extract_result(_table(1), "json") is None
+    assert extract_result(_table(1), "json") == {"rows": [[1]]}
     with pytest.raises(ValueError, match="tabel"):
         extract_result("", "tabel")
 

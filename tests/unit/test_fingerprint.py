@@ -288,7 +288,7 @@ def test_a_callable_takes_any_context():
         ("a", lambda _: [layer("(preamble)", "a")], "kept for text without name and header"),
         ("a", lambda _: [layer("(preamble)", "", name=None, header="a")], "kept for text without name"),
         ("a", lambda _: [("A", "a")], "got 'tuple' among them"),
-        ("a", lambda _: None, "split must return layers, got 'NoneType'"),
+        ("a", lambda _: 1, "split must return layers, got 'int'"),
         ("a", lambda _: [layer("A", None)], "must be texts"),
         ("a", lambda _: [layer(1, "a")], "must be texts"),
         ("a", lambda _: [layer("A", "a", name=2)], "must be texts"),
@@ -305,7 +305,7 @@ def test_layers_of_a_callable_are_checked(context, split, reason):
 @pytest.mark.parametrize(
     ("context", "reason"),
     [
-        (None, "a context is text, bytes or a mapping of names to texts, got 'NoneType'"),
+        (None, "a list of messages or a mapping of names to texts, got 'NoneType'"),
         (1, "got 'int'"),
         (["## A\n"], "got 'list'"),
         (Path("context.md"), "Path'"),

@@ -362,7 +362,10 @@ def test_unmatched_patterns_are_reported(tmp_path):
 @pytest.mark.parametrize(
     ("patterns", "message"),
     [
-        (["typo.md", "no/*"], r"no file below '.*' is matched by 'typo.md', 'no/\*': name a file"),
+        (
+            ["typo.md", "no/*"],
+            r"no file below '.*' is matched by 'typo.md', 'no/\*', or each is excluded: name a",
+        ),
         (["top.md", "!*"], r"is matched by 'top.md'"),
         ([], "no pattern says what to hash"),
         (["!top.md"], "no pattern says what to hash"),

@@ -152,8 +152,8 @@ def test_verdict_without_the_field_is_not_paid_twice() -> None:
 @pytest.mark.parametrize(
     ("case", "message"),
     [
-        (_table_case(result_kind=ResultKind.TEXT), "'q1': answers of kind 'text' can't be scored"),
-        (_table_case(result_kind=ResultKind.JSON), "'q1': answers of kind 'json' can't be scored"),
+        (_table_case(result_kind=ResultKind.TEXT), "'q1': match 'scalar' is no mode of text answers"),
+        (_table_case(result_kind=ResultKind.JSON), "'q1': match 'scalar' is no mode of json answers"),
         (_table_case(match="my_scorer"), "'q1': .*'my_scorer'"),
         (GoldenCase(id="q1", question="?", expected_sql="select 1"), "run its expected_sql first"),
         (GoldenCase(id="q1", question="?"), "add expected"),
@@ -171,3 +171,33 @@ def test_cases_that_cannot_be_scored(case: GoldenCase, message: str) -> None:
         score_answer(case, value)
     with pytest.raises(CtxfpError, match=message):
         rescore(_trace(value), case)
+
+
+def test_answer_is_taken_from_the_text_when_the_kind_changes() -> None:
+    """A case whose kind was edited is scored by what today's kind finds in the stored text."""
+    raw = 'Prose.\n```json\n{"rows": [[42]]}\n```'
+    text = GoldenCase(id="q1", question="?", result_kind=ResultKind.TEXT, match="contains", expected="Prose")
+    json_case = GoldenCase(id="q1", question="?", result_kind=ResultKind.JSON, match="exact", expected=[1])
+    found = rescore(_trace({"rows": [[42]]}, raw=raw), text)
+    assert found is not None
+    assert found.passed
+    found = rescore(_trace(raw, raw=raw), _table_case())
+    assert found is not None
+    assert found.passed
+    assert rescore(_trace("Prose.", raw="Prose."), _table_case()) is None
+    found = rescore(_trace({"rows": []}, raw='{"rows": []} and\n```\n[1]\n```'), json_case)
+    assert found is not None
+    assert found.passed
+
+
+def test_null_is_a_json_answer_and_prose_is_none() -> None:
+    """An answer of null passes where null is expected; prose is no JSON and fails."""
+    case = GoldenCase(id="q1", question="?", result_kind=ResultKind.JSON, match="exact", expected=None)
+    null, prose = take_answer("null", "json"), take_answer("I don't know", "json")
+    assert (null.status, prose.status) == ("ok", "unparseable")
+    passed = rescore(_trace(null.value, raw=null.raw, status=null.status), case)
+    failed = rescore(_trace(prose.value, raw=prose.raw, status=prose.status), case)
+    assert passed is not None
+    assert failed is not None
+    assert (passed.passed, failed.passed) == (True, False)
+    assert failed.reason == 'no json in the answer: "I don\'t know"'

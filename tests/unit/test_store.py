@@ -159,7 +159,7 @@ CORRUPTIONS = {
         ),
         "",
     ),
-    "folder": (lambda path: path.mkdir(), "Is a directory"),
+    "folder": (lambda path: path.mkdir(), "not a regular file"),
     "pipe": (os.mkfifo, "not a regular file"),
     "endless": (point_to("/dev/zero"), "not a regular file"),
     "loop": (lambda path: path.symlink_to(path.name), "can't be read"),
