@@ -103,6 +103,7 @@ def test_file_text():
         '  "served_model": null,\n'
         '  "expectation_sha": null,\n'
         '  "passed_then": null,\n'
+        '  "sql_gave_answer": null,\n'
         '  "context": null,\n'
         '  "tokens": null\n'
         "}\n"
