@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
+import sys
 from typing import TYPE_CHECKING
 
 import pytest
@@ -16,6 +19,9 @@ if TYPE_CHECKING:
 
 CONFTEST = """
 import json
+import os
+import subprocess
+import sys
 import pathlib
 
 import pytest
@@ -61,7 +67,26 @@ GOLDEN = """cases:
     expected: {columns: [n], rows: [[12]]}
 """
 
+COMPILE_ALL = """
+import importlib
+import pkgutil
+import pytest_ctxfp
+
+for module in pkgutil.walk_packages(pytest_ctxfp.__path__, "pytest_ctxfp."):
+    importlib.import_module(module.name)
+"""
+
 MODES = {"plain": [], "xdist": ["-n2"], "without-xdist": ["-p", "no:xdist"]}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _byte_code(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Keep the plugin's byte code as pytest rewrites it: hundreds of workers then start in half the time."""
+    folder = tmp_path_factory.mktemp("compile")
+    (folder / "conftest.py").write_text(COMPILE_ALL)
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    command = [sys.executable, "-m", "pytest", "-q", "--co", "-p", "no:cacheprovider", str(folder)]
+    subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False)
 
 
 @pytest.fixture(params=MODES)
