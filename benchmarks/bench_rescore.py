@@ -92,8 +92,8 @@ def main() -> None:
     # Byte code is kept between runs, as everywhere but in some containers.
     for variable in ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE"):
         os.environ.pop(variable, None)
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with tempfile.TemporaryDirectory() as name, tempfile.TemporaryDirectory() as empty_name:
+        folder, empty = Path(name), Path(empty_name)
         write_project(folder)
         run(folder, "golden.yaml", "--ctx-cache")
         print("run                          bare       ours   ratio min/median/max   difference of medians")
@@ -104,8 +104,6 @@ def main() -> None:
                 for _ in range(N_ROUNDS)
             ],
         )
-        empty = folder / "empty"
-        empty.mkdir()
         starting = report(
             "start-up, empty folder",
             [

@@ -108,8 +108,9 @@ def _golden_case(request: pytest.FixtureRequest) -> None:
     # The call phase of every golden item. No docstring: --co -v would print it below each case.
     __tracebackhide__ = True
     assert isinstance(request.node, GoldenItem)
-    assert request.node.outcome is not None
-    request.node.outcome.check()
+    outcome, request.node.outcome = request.node.outcome, None  # the items outlive their tests
+    assert outcome is not None
+    outcome.check()
 
 
 def _marks_of(case: GoldenCase, *, has_timeout_plugin: bool) -> Iterator[pytest.MarkDecorator]:
