@@ -277,9 +277,9 @@ def test_unreadable_golden_files_stop_nothing_else(project: Project, how: list[s
 @pytest.mark.parametrize("flags", [("--strict-markers",), ("-W", "error")])
 def test_refused_marks_are_told_at_their_cases(project: Project, how: list[str], flags: list[str]) -> None:
     """A mark that pytest refuses is a fault of its case, with file and line."""
-    write_cases(project, [{"id": "a", "marks": ["slow"]}, {"id": "b", "marks": ["slwo"]}])
+    write_cases(project, [{"id": "a", "marks": ["unheard_of"]}, {"id": "b", "marks": ["slwo"]}])
     result = project.run(*how, *flags)
-    result.stdout.fnmatch_lines(["golden.json:1: case 'a': *slow*", "golden.json:1: case 'b': *slwo*"])
+    result.stdout.fnmatch_lines(["golden.json:1: case 'a': *unheard_of*", "golden.json:1: case 'b': *slwo*"])
     result.assert_outcomes(errors=1)
     output_of(result)
 
