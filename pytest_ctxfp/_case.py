@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._expectation import check_table, read_expectation, read_match, read_tolerance
+from pytest_ctxfp._extract import VERDICT_FIELDS
 from pytest_ctxfp._fields import (
     read_choice,
     read_flag,
@@ -25,8 +26,6 @@ from pytest_ctxfp._tree import Fault, Mapping, Node, Scalar, TreeError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-VERDICT_FIELDS = ("fresh", "severity")
-
 _FIELDS: dict[str, Callable[[str, Node, list[Fault]], object]] = {
     "id": read_text,
     "question": read_text,

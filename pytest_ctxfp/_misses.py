@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._fingerprint import (
@@ -67,16 +68,7 @@ def explain_miss(
     found = store.nearest(key)
     if found is None:
         return ("new case",)
-    nearest, differing = found
-    explanations: dict[str, Callable[[], str]] = {
-        "agent_sha": lambda: (
-            f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
-        ),
-        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context, split)}",
-        "model": lambda: f"model: {nearest.model} -> {key.model}",
-        **explain_surroundings(nearest, key, store, identity),
-    }
-    return _explain_parts(differing, explanations, given={*(key.params or ()), *(nearest.params or ())})
+    return _explain_nearest(found, key, store, identity, context=context, split=split)
 
 
 def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tuple[str, ...]:
@@ -85,21 +77,37 @@ def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tupl
     Returns:
         as ``explain_miss``.
     """
-    nearest = store.nearest(key)
-    if nearest is None:
+    found = store.nearest(key)
+    if found is None:
         return ("new call",)
-    stored, differing = nearest
-    explanations: dict[str, Callable[[], str]] = {
-        "agent_sha": lambda: (
-            f"agent: {_changed_files(store.read_manifest(stored.agent_sha), identity.agent)}"
-        ),
-        "context_sha": lambda: f"context: {_changed_context(stored, store, identity, None, None)}",
-        "model": lambda: f"model: {stored.model} -> {key.model}",
+    of_calls: dict[str, Callable[[], str]] = {
         "after": lambda: "an earlier call of the test",
         "helper": lambda: "the helper's own code",
-        **explain_surroundings(stored, key, store, identity),
     }
-    return _explain_parts(differing, explanations, given={*(key.params or ()), *(stored.params or ())})
+    return _explain_nearest(found, key, store, identity, context=None, split=None, of_calls=of_calls)
+
+
+def _explain_nearest(
+    found: tuple[Trace, tuple[str, ...]],
+    key: CaseKey,
+    store: TraceStore,
+    identity: Identity,
+    *,
+    context: object,
+    split: Splitter | None,
+    of_calls: Mapping[str, Callable[[], str]] = MappingProxyType({}),
+) -> tuple[str, ...]:
+    nearest, differing = found
+    explanations: dict[str, Callable[[], str]] = {
+        "agent_sha": lambda: (
+            f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
+        ),
+        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context, split)}",
+        "model": lambda: f"model: {nearest.model} -> {key.model}",
+        **of_calls,
+        **explain_surroundings(nearest, key, store, identity),
+    }
+    return _explain_parts(differing, explanations, given={*(key.params or ()), *(nearest.params or ())})
 
 
 def _explain_parts(

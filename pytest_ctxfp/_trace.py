@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ctxfp._key import DEFAULT_BACKEND, OPTIONAL_PARTS, TEXT_PARTS, differing_parts
+from pytest_ctxfp._layers import join_surrogates
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -251,14 +252,8 @@ def _map_texts(value: JSONValue, change: Callable[[str], str]) -> JSONValue:
     return value
 
 
-def _join_surrogates(text: str) -> str:
-    if text.isascii():
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
-
-
 def _joined(parts: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
-    return {name: map_texts(value, _join_surrogates) for name, value in parts.items()}
+    return {name: map_texts(value, join_surrogates) for name, value in parts.items()}
 
 
 def _escape_surrogate(match: re.Match[str]) -> str:
