@@ -58,6 +58,9 @@ def test_free_calls_go_on(tmp_path: Path, cost: float) -> None:
     for _ in range(20):
         ledger.claim()
         ledger.settle(cost)
+    ledger.settle(1)
+    with pytest.raises(LimitReached, match="--ctx-max-cost=1 is reached"):
+        ledger.claim()
 
 
 def test_unknown_cost_stops_only_where_costs_are_limited(tmp_path: Path) -> None:
