@@ -18,6 +18,7 @@ _HOMES = {
     "ContextFingerprint": "_fingerprint",
     "CtxfpError": "_errors",
     "FactCluster": "_chunking",
+    "GateResult": "_gate_model",
     "GoldenCase": "_model",
     "GoldenError": "_errors",
     "GoldenSet": "_model",
@@ -25,25 +26,35 @@ _HOMES = {
     "Layer": "_layers",
     "LayerDelta": "_fingerprint",
     "LayerFingerprint": "_fingerprint",
+    "PinStatus": "_pins",
+    "RunReport": "_report",
+    "Selection": "_select",
     "SnapshotMismatch": "_errors",
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
     "TraceStore": "_store",
+    "aggregate": "_fold",
     "check_budget": "_tokens",
+    "classify_pin": "_pins",
     "cluster_facts": "_chunking",
     "compare_tables": "_compare",
     "count_tokens": "_tokens",
     "diff_fingerprints": "_fingerprint",
     "extract_result": "_extract",
     "fingerprint_context": "_fingerprint",
+    "fold_samples": "_fold",
+    "gate_reports": "_gate",
     "git_blob_sha": "_hashing",
     "load_facts": "_facts",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
+    "mcnemar_exact": "_stats",
     "render_chunked": "_chunking",
     "render_flat": "_chunking",
     "render_wakeup": "_chunking",
     "rescore": "_match",
+    "select_cases": "_select",
+    "smallest_detectable_drop": "_stats",
     "tree_sha": "_hashing",
     "wilson_interval": "_stats",
 }
@@ -77,13 +88,19 @@ if TYPE_CHECKING:
         diff_fingerprints,
         fingerprint_context,
     )
+    from pytest_ctxfp._fold import aggregate, fold_samples
+    from pytest_ctxfp._gate import gate_reports
+    from pytest_ctxfp._gate_model import GateResult
     from pytest_ctxfp._golden import load_golden
     from pytest_ctxfp._hashing import git_blob_sha, tree_sha
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._layers import Layer, markdown_layers
     from pytest_ctxfp._match import rescore
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
-    from pytest_ctxfp._stats import wilson_interval
+    from pytest_ctxfp._pins import PinStatus, classify_pin
+    from pytest_ctxfp._report import RunReport
+    from pytest_ctxfp._select import Selection, select_cases
+    from pytest_ctxfp._stats import mcnemar_exact, smallest_detectable_drop, wilson_interval
     from pytest_ctxfp._store import CacheMode, TraceStore
     from pytest_ctxfp._tokens import check_budget, count_tokens
     from pytest_ctxfp._trace import Trace
@@ -103,6 +120,7 @@ __all__ = [
     "ContextFingerprint",
     "CtxfpError",
     "FactCluster",
+    "GateResult",
     "GoldenCase",
     "GoldenError",
     "GoldenSet",
@@ -110,25 +128,35 @@ __all__ = [
     "Layer",
     "LayerDelta",
     "LayerFingerprint",
+    "PinStatus",
+    "RunReport",
+    "Selection",
     "SnapshotMismatch",
     "SnapshotMissing",
     "Trace",
     "TraceStore",
+    "aggregate",
     "check_budget",
+    "classify_pin",
     "cluster_facts",
     "compare_tables",
     "count_tokens",
     "diff_fingerprints",
     "extract_result",
     "fingerprint_context",
+    "fold_samples",
+    "gate_reports",
     "git_blob_sha",
     "load_facts",
     "load_golden",
     "markdown_layers",
+    "mcnemar_exact",
     "render_chunked",
     "render_flat",
     "render_wakeup",
     "rescore",
+    "select_cases",
+    "smallest_detectable_drop",
     "tree_sha",
     "wilson_interval",
 ]
