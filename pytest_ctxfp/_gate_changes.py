@@ -106,7 +106,10 @@ def _differing_parts(before: CaseReport, after: CaseReport) -> list[str]:
 def _parts_of_pair(old: SampleReport, new: SampleReport) -> tuple[str, ...]:
     if old.key_parts is None or new.key_parts is None:
         return () if old.key is not None and old.key == new.key else (_UNNAMED,)
-    parts = differing_parts(old.key_parts, new.key_parts)
+    try:
+        parts = differing_parts(old.key_parts, new.key_parts)
+    except ValueError:  # params that are no JSON: nothing wrote them as a key
+        return (_UNNAMED,)
     if NO_IDENTITY in (old.key_parts.get("agent_sha"), new.key_parts.get("agent_sha")):
         return (*parts, _NO_AGENT)
     return parts

@@ -124,7 +124,7 @@ def _describe_group(flips: Flips) -> str:
 
 
 def _block(label: str, lines: Iterable[str]) -> list[str]:
-    found = [escape_line(line, limit=_MAX_LINE) for line in lines]
+    found = [escape_line(line[: _MAX_LINE + 1], limit=_MAX_LINE) for line in lines]
     labels = [label, *[""] * len(found)]
     return [f"{name:<{_LABEL_WIDTH - 1}} {line}" for name, line in zip(labels, found, strict=False)]
 

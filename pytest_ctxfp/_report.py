@@ -92,6 +92,10 @@ class CaseReport:
         metadata: the case's metadata.
         samples: the answers that make the verdict; at least one.
         confirming: answers that were asked for only because the verdict flipped; they weigh the flip.
+        fold: what the samples come to.
+
+    Raises:
+        ValueError: no sample.
     """
 
     id: str
@@ -109,20 +113,14 @@ class CaseReport:
     metadata: Mapping[str, JSONValue] = field(default_factory=dict)
     samples: tuple[SampleReport, ...]
     confirming: tuple[SampleReport, ...] = ()
+    fold: CaseFold = field(init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         for name in ("samples", "confirming"):
             ordered = tuple(sorted(getattr(self, name), key=lambda sample: sample.sample))
             object.__setattr__(self, name, ordered)
-
-    @property
-    def fold(self) -> CaseFold:
-        """What the samples come to.
-
-        Raises:
-            ValueError: there is none.
-        """
-        return fold_samples(self.id, self.samples, tags=self.tags, min_pass_rate=self.min_pass_rate)
+        fold = fold_samples(self.id, self.samples, tags=self.tags, min_pass_rate=self.min_pass_rate)
+        object.__setattr__(self, "fold", fold)
 
     @property
     def all_samples(self) -> tuple[SampleReport, ...]:
@@ -262,11 +260,7 @@ class RunReport:
         return Usage.of(sample for case in self.cases for sample in case.all_samples if sample.hit)
 
     def to_dict(self) -> dict[str, JSONValue]:
-        """Return the report as JSON; its schema is ``report_schema()``.
-
-        Raises:
-            ValueError: a case without a sample.
-        """
+        """Return the report as JSON; its schema is ``report_schema()``."""
         from pytest_ctxfp._report_json import report_to_dict
 
         return report_to_dict(self)
@@ -296,5 +290,5 @@ def fit_answer(value: JSONValue) -> tuple[JSONValue, bool]:
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= MAX_ANSWER_BYTES:
         return value, False
-    # Half of it: as a JSON text its quotes and backslashes take two bytes each.
-    return data[: MAX_ANSWER_BYTES // 2].decode("utf-8", "ignore"), True
+    # Half of it: as a JSON text its quotes and backslashes take two bytes each, and it stands in quotes.
+    return data[: MAX_ANSWER_BYTES // 2 - 1].decode("utf-8", "ignore"), True

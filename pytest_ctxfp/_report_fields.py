@@ -73,6 +73,11 @@ class Reader:
             self._refuse(name, "a finite number of at least 0")
         return value
 
+    def optional_share(self, name: str) -> float | None:
+        """Return a number from 0 to 1, or None."""
+        value = self.optional_number(name)
+        return value if value is None or value <= 1 else self._refuse(name, "a number from 0 to 1")
+
     def choice(self, name: str, allowed: tuple[_Name, ...]) -> _Name:
         """Return one of some names."""
         value = self.data.get(name)

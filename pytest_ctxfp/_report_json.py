@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING
@@ -47,11 +48,19 @@ def report_from_json(text: str) -> RunReport:
         CtxfpError: no JSON, or as ``RunReport.from_dict``.
     """
     try:
-        data = json.loads(text)
+        data = json.loads(text, parse_float=_read_float, parse_constant=_read_float)
     except (ValueError, RecursionError) as error:
         message = f"the report is no JSON ({error}): write it again with --ctx-report=run.json"
         raise CtxfpError(message) from None
     return report_from_dict(data)
+
+
+def _read_float(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        message = f"{text[:40]} is no finite number"
+        raise ValueError(message)
+    return value
 
 
 def report_schema() -> dict[str, JSONValue]:
@@ -136,9 +145,10 @@ def report_from_dict(data: object) -> RunReport:
     if reader.text("format", "") != FORMAT:
         message = f"this is no report: its format is {reader.value('format')!r}, not {FORMAT!r}"
         raise CtxfpError(message)
-    if reader.value("version") != VERSION:
+    version = reader.value("version")
+    if version != VERSION or isinstance(version, bool):
         message = (
-            f"the report is of version {reader.value('version')!r}, this program reads version {VERSION}:"
+            f"the report is of version {version!r}, this program reads version {VERSION}:"
             " write it again with the version installed here"
         )
         raise CtxfpError(message)
@@ -169,7 +179,7 @@ def _read_case(reader: Reader) -> CaseReport:
         model=reader.text("model", ""),
         variant=reader.optional_text("variant"),
         tags=reader.texts("tags"),
-        min_pass_rate=reader.optional_number("min_pass_rate"),
+        min_pass_rate=reader.optional_share("min_pass_rate"),
         xfail=reader.optional_text("xfail"),
         expectation_sha=reader.optional_text("expectation_sha"),
         expectation=reader.optional_mapping("expectation"),
@@ -188,7 +198,7 @@ def _read_sample(reader: Reader) -> SampleReport:
         sample=reader.count("sample", 0),
         origin=reader.optional_choice("origin", ("hit", "miss", "refreshed", "uncached")),
         rescored=reader.flag("rescored", default=False),
-        score=reader.optional_number("score"),
+        score=reader.optional_share("score"),
         key=reader.optional_text("key"),
         key_parts=reader.optional_mapping("key_parts"),
         answer=reader.value("answer"),

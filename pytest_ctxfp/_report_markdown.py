@@ -171,7 +171,8 @@ def _usage_row(label: str, usage: Usage) -> str:
 
 def _code(text: str, limit: int = 1_000) -> str:
     """Return a text in a code span that nothing in it can end, and no cell of a table either."""
-    shown = escape_line(text, limit=limit).replace("`", "'").replace("|", "¦").strip()
+    # Cut before escaping, too: what is cut off may be megabytes.
+    shown = escape_line(text[: limit + 1], limit=limit).replace("`", "'").replace("|", "¦").strip()
     return f"`{shown}`" if shown else "-"
 
 
