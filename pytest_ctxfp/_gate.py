@@ -6,27 +6,23 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._fold import fold_samples
 from pytest_ctxfp._gate_changes import find_changes
-from pytest_ctxfp._gate_model import NOT_HASHED, Flips, GateCase, GateResult, Verdict
+from pytest_ctxfp._gate_findings import find_notes, find_reasons
+from pytest_ctxfp._gate_model import Flips, GateCase, GateResult, Verdict
 from pytest_ctxfp._gate_pairs import pair_cases
-from pytest_ctxfp._rescoring import fold_as_today, is_same_answer
+from pytest_ctxfp._rescoring import is_same_answer, judge_as_today
 from pytest_ctxfp._stats import holm, mcnemar_one_sided, smallest_detectable_drop
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
-    from pytest_ctxfp._report import CaseReport, RunReport
+    from pytest_ctxfp._fold import CaseFold
+    from pytest_ctxfp._report import CaseReport, RunReport, SampleReport
 
 __all__ = ["GateResult", "gate_reports"]
 
 DRIFT_LEVEL = 0.01
-_RED_VERDICTS = (
-    (Verdict.ERROR, "ended with an error"),
-    (Verdict.NEW_FAILING, "new and failing"),
-    (Verdict.UNKNOWN_FAILING, "failing, and whether the baseline's answer would too is unknown"),
-    (Verdict.GONE, "gone from a full run"),
-)
-_MAX_NAMES = 5
 
 
 def gate_reports(
@@ -79,22 +75,40 @@ def _judge_pair(
     before: CaseReport | None, after: CaseReport, *, baseline: RunReport, current: RunReport
 ) -> GateCase:
     changes = () if before is None else find_changes(before, after, baseline=baseline, current=current)
-    then = None if before is None else fold_as_today(before, after)
-    now = after.fold
+    judged = None if before is None else judge_as_today(before, after)
+    then = None if judged is None else _fold_as(after, judged).passed
     weighed = [sample.state for sample in after.all_samples if sample.state in ("passed", "failed")]
     found = GateCase(
         before=before,
         after=after,
         changes=changes,
         verdict=Verdict.PASSING,
-        passed_before=None if then is None else then.passed,
-        passed_now=now.passed if now.has_verdict else None,
-        rescored=before is not None and then is not None and then.passed != before.fold.passed,
+        passed_before=then,
+        passed_now=after.fold.passed if after.fold.has_verdict else None,
+        pair=_pair_verdicts(judged or (), after),
+        rescored=before is not None and then is not None and then != before.fold.passed,
         is_evidence=before is not None and _is_evidence(before, after),
         n_failed=weighed.count("failed"),
         n_weighed=len(weighed),
     )
     return replace(found, verdict=_verdict(found, after))
+
+
+def _pair_verdicts(judged: Sequence[SampleReport], after: CaseReport) -> tuple[bool, bool] | None:
+    """Return both verdicts over the samples that both runs have.
+
+    A case must pass every time, so more samples alone make more cases fail: that is no flip.
+    """
+    numbers = {sample.sample for sample in judged} & {sample.sample for sample in after.samples}
+    if not numbers or not after.fold.has_verdict:
+        return None
+    then = _fold_as(after, [sample for sample in judged if sample.sample in numbers])
+    now = _fold_as(after, [sample for sample in after.samples if sample.sample in numbers])
+    return then.passed, now.passed
+
+
+def _fold_as(case: CaseReport, samples: Sequence[SampleReport]) -> CaseFold:
+    return fold_samples(case.id, samples, min_pass_rate=case.min_pass_rate)
 
 
 def _is_evidence(before: CaseReport, after: CaseReport) -> bool:
@@ -132,7 +146,7 @@ def _verdict_on_pass(found: GateCase) -> Verdict:
 def _sum_up(
     cases: tuple[GateCase, ...], baseline: RunReport, current: RunReport, tolerance: float
 ) -> GateResult:
-    common = [found for found in cases if _is_common(found)]
+    common = [found for found in cases if found.is_common]
     evidence = [found for found in common if found.is_evidence and found.is_compared]
     drift_p = _drift_p(common)
     has_drift = drift_p < DRIFT_LEVEL
@@ -152,13 +166,9 @@ def _sum_up(
     )
     return replace(
         result,
-        reasons=tuple(_find_reasons(result, current, tolerance)),
-        notes=tuple(_find_notes(result, baseline, current)),
+        reasons=tuple(find_reasons(result, current, tolerance)),
+        notes=tuple(find_notes(result, baseline, current)),
     )
-
-
-def _is_common(found: GateCase) -> bool:
-    return found.before is not None and found.before.fold.has_verdict and found.passed_now is not None
 
 
 def _was_asked(found: GateCase) -> bool:
@@ -197,63 +207,3 @@ def _adjusted(groups: dict[str, Flips]) -> dict[str, Flips]:
 
 def _layers_of(found: GateCase) -> tuple[str, ...]:
     return tuple(layer for change in found.changes if change.kind == "context" for layer in change.details)
-
-
-def _find_reasons(result: GateResult, current: RunReport, tolerance: float) -> Iterable[str]:
-    if not result.n_common:
-        yield "no common case: no case has a verdict in both runs, so nothing was compared"
-    if not current.complete:
-        yield "this run was interrupted: cases that did not run were not judged"
-    n_regressions = len(result.regressions)
-    if n_regressions > tolerance * result.n_common:
-        yield _say(result, result.regressions, "worse under a changed key")
-    if result.has_drift:
-        drifted = [found for found in result.cases if found.same_key and found.flipped_to_fail]
-        yield _say(result, drifted, f"flipped to fail under the same key: drift (p = {result.drift_p:.2g})")
-    for verdict, what in _RED_VERDICTS:
-        if result.of(verdict):
-            yield _say(result, result.of(verdict), what)
-
-
-def _say(result: GateResult, cases: Iterable[GateCase], what: str) -> str:
-    """Return ``2 cases worse under a changed key: total_orders, refund_window``."""
-    name_of = result.names
-    names = [name_of(found.case) for found in cases]
-    more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-    return f"{len(names)} case{'s' * (len(names) != 1)} {what}: {', '.join(names[:_MAX_NAMES])}{more}"
-
-
-def _find_notes(result: GateResult, baseline: RunReport, current: RunReport) -> Iterable[str]:
-    if result.n_common and not result.n_evidence:
-        yield "0 cases are evidence: every answer is the baseline's own, replayed"
-    for name, report in (("this run", current), ("the baseline", baseline)):
-        if report.selected_cases < report.total_cases:
-            selected = f"{report.selected_cases} of {report.total_cases} cases"
-            yield f"{name} is a subset, {selected}: what it lacks is not judged"
-    if not baseline.complete:
-        yield "the baseline is of an interrupted run"
-    unknown = [found for found in result.cases if _is_common(found) and found.passed_before is None]
-    if unknown:
-        yield _say(result, unknown, "judged otherwise now, and the baseline's answers can't be re-scored")
-    rescored = [found for found in result.cases if found.rescored]
-    if rescored:
-        yield _say(result, rescored, "of the baseline re-scored under today's expectation, verdict changed")
-    unconfirmed = [found for found in result.regressions if not found.is_confirmed]
-    if unconfirmed:
-        yield _say(result, unconfirmed, "not confirmed, one answer each (--ctx-confirm=4 asks again)")
-    if result.has_drift:
-        yield f"consistent with a change in what is not hashed: {'; '.join(NOT_HASHED)}"
-    yield from _served_models(result)
-    if any(found.same_key and found.flipped_to_fail and not found.is_evidence for found in result.cases):
-        yield "the same answer got another verdict: the scoring changed (a database, a scorer's code)"
-
-
-def _served_models(result: GateResult) -> Iterable[str]:
-    changes = {
-        (old.served_model, new.served_model)
-        for found in result.cases
-        if found.before is not None and found.after is not None
-        for old, new in zip(found.before.samples, found.after.samples, strict=False)
-        if old.served_model and new.served_model and old.served_model != new.served_model
-    }
-    return [f"the provider serves another model: {old} -> {new}" for old, new in sorted(changes)]

@@ -32,6 +32,7 @@ _KIND_OF_PART: dict[str, ChangeKind] = {
     "context_sha": "context",
 }
 _UNNAMED = "unknown: no key parts were recorded"
+_REDACTED = "unknown: the keys differ in what was redacted"
 _NO_AGENT = "unknown: without ctx_agent_paths nobody knows whether the agent's files changed"
 
 
@@ -110,6 +111,8 @@ def _parts_of_pair(old: SampleReport, new: SampleReport) -> tuple[str, ...]:
         parts = differing_parts(old.key_parts, new.key_parts)
     except ValueError:  # params that are no JSON: nothing wrote them as a key
         return (_UNNAMED,)
+    if not parts and old.key != new.key:
+        return (_REDACTED,)
     if NO_IDENTITY in (old.key_parts.get("agent_sha"), new.key_parts.get("agent_sha")):
         return (*parts, _NO_AGENT)
     return parts

@@ -55,6 +55,8 @@ class GateCase:
         verdict: what became of it.
         passed_before: the baseline's verdict under today's expectation; None without one, or unknown.
         passed_now: the verdict of this run, None without one.
+        pair: both verdicts over the samples that both runs have, under today's expectation; flips are
+            counted by it.
         rescored: ``passed_before`` is not the verdict that the baseline's report has.
         is_evidence: its answer is not the baseline's own: it says something about what changed.
         n_failed: failures among all samples of this run, confirming ones too.
@@ -67,6 +69,7 @@ class GateCase:
     verdict: Verdict
     passed_before: bool | None = None
     passed_now: bool | None = None
+    pair: tuple[bool, bool] | None = None
     rescored: bool = False
     is_evidence: bool = False
     n_failed: int = 0
@@ -98,23 +101,24 @@ class GateCase:
         return case
 
     @property
+    def is_common(self) -> bool:
+        """Whether both runs have a verdict on it, under whatever expectation."""
+        return self.before is not None and self.before.fold.has_verdict and self.passed_now is not None
+
+    @property
     def is_compared(self) -> bool:
         """Whether there are two verdicts under one expectation."""
-        return self.passed_before is not None and self.passed_now is not None
+        return self.pair is not None
 
     @property
     def flipped_to_fail(self) -> bool:
         """Passed in the baseline, failed now; a case that is expected to fail does not count."""
-        return (
-            self.passed_before is True
-            and self.passed_now is False
-            and not (self.after is not None and self.after.xfail)
-        )
+        return self.pair == (True, False) and not (self.after is not None and self.after.xfail)
 
     @property
     def flipped_to_pass(self) -> bool:
         """Failed in the baseline, passed now."""
-        return self.passed_before is False and self.passed_now is True
+        return self.pair == (False, True)
 
     @property
     def is_confirmed(self) -> bool:

@@ -99,12 +99,11 @@ def format_p(p: float) -> str:
 
 
 def _compare_accuracy(result: GateResult) -> list[str]:
-    compared = [found for found in result.cases if found.is_compared]
-    if not compared:
+    pairs = [found.pair for found in result.cases if found.pair is not None]
+    if not pairs:
         return []
-    n = len(compared)
-    before = sum(found.passed_before is True for found in compared)
-    now = sum(found.passed_now is True for found in compared)
+    n = len(pairs)
+    before, now = (sum(pair[side] for pair in pairs) for side in (0, 1))
     intervals = ", ".join(" to ".join(map(format_percent, wilson_interval(k, n))) for k in (before, now))
     shares = f"{format_percent(before / n)} -> {format_percent(now / n)}"
     return [f"{shares} ({before} -> {now} of {n}; 95% intervals {intervals})"]

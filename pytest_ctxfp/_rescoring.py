@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._errors import CtxfpError
-from pytest_ctxfp._fold import fold_samples
 from pytest_ctxfp._model import GoldenCase, ResultKind, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from pytest_ctxfp._fold import CaseFold
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._report import CaseReport, SampleReport
 
@@ -23,8 +21,8 @@ def is_same_answer(old: SampleReport, new: SampleReport) -> bool:
     return None in (old.recorded_at, new.recorded_at) or old.recorded_at == new.recorded_at
 
 
-def fold_as_today(before: CaseReport, after: CaseReport) -> CaseFold | None:
-    """Return what the older samples come to under today's expectation, scorer and ``min_pass_rate``.
+def judge_as_today(before: CaseReport, after: CaseReport) -> tuple[SampleReport, ...] | None:
+    """Return the older samples with their verdicts under today's expectation and scorer.
 
     Returns:
         None where the baseline has no verdict, or where that can't be known: an answer that was cut or not
@@ -33,10 +31,8 @@ def fold_as_today(before: CaseReport, after: CaseReport) -> CaseFold | None:
     if not before.fold.has_verdict:
         return None
     judged = [_judge_as_today(sample, before, after) for sample in before.samples]
-    known = [sample for sample in judged if sample is not None]
-    if len(known) < len(judged):
-        return None
-    return fold_samples(after.id, known, tags=after.tags, min_pass_rate=after.min_pass_rate)
+    known = tuple(sample for sample in judged if sample is not None)
+    return known if len(known) == len(judged) else None
 
 
 def _judge_as_today(sample: SampleReport, before: CaseReport, after: CaseReport) -> SampleReport | None:

@@ -9,17 +9,28 @@ from pytest_ctxfp import (
     CaseKey,
     ContextDiff,
     ContextFingerprint,
+    GateResult,
     GoldenSet,
+    PinStatus,
+    RunReport,
+    Selection,
     Trace,
     TraceStore,
+    aggregate,
+    classify_pin,
     compare_tables,
     diff_fingerprints,
     extract_result,
     fingerprint_context,
+    fold_samples,
+    gate_reports,
     git_blob_sha,
     load_golden,
     markdown_layers,
+    mcnemar_exact,
     rescore,
+    select_cases,
+    smallest_detectable_drop,
     tree_sha,
     wilson_interval,
 )
@@ -49,3 +60,14 @@ share: float = high - low
 sha: str = tree_sha(".", suffixes=(".md",))
 result = AgentResult({"rows": [[1]]}, cost=0.1)
 version: str = pytest_ctxfp.__version__
+
+selection: Selection = select_cases(golden.cases, "orders,easy", "per-tag:2")
+kept: list[str] = [golden.cases[index].id for index in selection.indices]
+report: RunReport = RunReport.from_dict({"format": "ctxfp-report", "version": 1, "cases": []})
+gate: GateResult = gate_reports(report, RunReport.from_dict(report.to_dict()), tolerance=0.05)
+code: int = gate.exit_code
+p: float = mcnemar_exact(6, 1) + smallest_detectable_drop(60)
+accuracy: float = aggregate(
+    fold_samples(case.id, case.samples, tags=case.tags) for case in report.cases
+).accuracy
+pin: PinStatus = classify_pin("shop@3f9c1a2", sha)

@@ -445,6 +445,31 @@ def test_tolerance() -> None:
         gate_reports(before, after, tolerance=float("nan"))
 
 
+def test_more_samples_are_no_drift() -> None:
+    """A suite that is repeated more often fails more cases; the samples that both runs have decide."""
+    before = run(*(make_case(f"c{i}", True) for i in range(60)))
+    after = run(*(make_case(f"c{i}", True, True, i % 2 == 0) for i in range(60)))
+    result = gate_reports(before, after)
+    assert result.passed
+    assert result.flips.to_fail == 0
+    assert len(names(Verdict.NOISE, result)) == 30
+
+
+def test_a_key_that_differs_only_in_what_was_redacted_is_not_the_same() -> None:
+    """Where the written parts are equal and the hashes are not, something changed that can't be named."""
+    before, after = (run(make_case("a", ok, sample_facts={"key": str(ok)})) for ok in (True, False))
+    assert gate_reports(before, after).cases[0].verdict is Verdict.REGRESSION
+
+
+def test_skipped_cases_are_said() -> None:
+    """A case that nobody was asked about is not judged, and the result says so."""
+    before = run(make_case("a", True), make_case("b", True))
+    skipped = make_case("b", True, sample_facts={"state": "skipped", "origin": None})
+    result = gate_reports(before, run(make_case("a", True), skipped))
+    assert result.passed
+    assert "1 case skipped, not judged: b" in result.notes
+
+
 def test_two_variants_are_two_cases() -> None:
     """Each variant is held against itself."""
     before = run(make_case("a", True, variant="x"), make_case("a", False, variant="y"))
