@@ -34,7 +34,8 @@ def report_to_markdown(report: RunReport, gate: GateResult | None = None) -> str
 
         ### ctxfp: 23 of 25 cases passed
 
-        12 of 53 cases (tags orders). **92%** accuracy (95% interval 75% to 97.8%), 1 flaky, 0 errors
+        `25 of 53 cases (tags orders)`. **92%** accuracy (95% interval 75% to 97.8%), 1 flaky, 0 errors,
+        0 skipped.
 
         | case | verdict | why |
         | --- | --- | --- |
@@ -74,7 +75,9 @@ def _headline(totals: Totals, gate: GateResult | None) -> str:
 
 def _summary(report: RunReport, totals: Totals) -> str:
     parts = [] if report.complete else ["**This run was interrupted.**"]
-    if report.selected_cases < report.total_cases:
+    if report.selection:
+        parts.append(f"{_code(report.selection)}.")
+    elif report.selected_cases < report.total_cases:
         parts.append(f"{report.selected_cases} of {report.total_cases} cases were selected.")
     if totals.n:
         parts.append(f"**{format_percent(totals.accuracy)}** accuracy ({_interval(totals)}),")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
 from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._model import GoldenCase, ResultKind, Table
@@ -86,12 +86,17 @@ def _case_of(case_id: str, expectation: Mapping[str, JSONValue]) -> GoldenCase:
 
 
 def _table_of(value: JSONValue) -> Table:
-    if not isinstance(value, dict) or not isinstance(value.get("rows"), list):
+    table = value if isinstance(value, dict) else {}
+    columns, rows = table.get("columns", []), table.get("rows")
+    if not isinstance(rows, list) or not isinstance(columns, list):
         message = "not a table"
         raise TypeError(message)
-    columns, rows = value.get("columns"), value["rows"]
-    assert isinstance(rows, list)
     return Table(
-        tuple(map(str, columns)) if isinstance(columns, list) else None,
-        tuple(tuple(row) for row in rows if isinstance(row, list)),
+        tuple(map(str, columns)) if "columns" in table else None,
+        tuple(tuple(row) if isinstance(row, list) else _refuse_row() for row in rows),
     )
+
+
+def _refuse_row() -> NoReturn:
+    message = "not a row"
+    raise TypeError(message)

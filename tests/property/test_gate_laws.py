@@ -6,7 +6,7 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from pytest_ctxfp import RunReport, aggregate, fold_samples, gate_reports, select_cases
@@ -63,10 +63,13 @@ def reports(draw: st.DrawFn, *, agents: st.SearchStrategy[str]) -> RunReport:
     return RunReport(cases=cases, complete=draw(st.booleans()))
 
 
+# Runs are large values: on a busy machine their making alone takes longer than the usual limits.
+UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 ONE_AGENT = st.just("a" * 40)
 ANY_AGENT = st.sampled_from(["a" * 40, "b" * 40, "-"])
 
 
+@UNHURRIED
 @given(reports(agents=ANY_AGENT), reports(agents=ANY_AGENT))
 def test_every_case_is_judged_once_and_every_red_has_a_reason(before: RunReport, after: RunReport) -> None:
     """Whatever two runs are, each case has one finding, and the colour follows from the reasons."""
@@ -81,6 +84,7 @@ def test_every_case_is_judged_once_and_every_red_has_a_reason(before: RunReport,
     json.dumps(result.to_dict(), allow_nan=False)
 
 
+@UNHURRIED
 @given(reports(agents=ONE_AGENT), reports(agents=ONE_AGENT))
 def test_equal_keys_are_never_a_regression(before: RunReport, after: RunReport) -> None:
     """Under equal keys whatever flips is noise or drift."""
@@ -88,6 +92,7 @@ def test_equal_keys_are_never_a_regression(before: RunReport, after: RunReport) 
     assert all(found.kind == "model" for found in result.regressions)
 
 
+@UNHURRIED
 @given(reports(agents=ONE_AGENT))
 def test_a_run_against_itself(report: RunReport) -> None:
     """A run held against itself has no flip, no regression and no drift."""
@@ -97,6 +102,7 @@ def test_a_run_against_itself(report: RunReport) -> None:
     assert not result.has_drift
 
 
+@UNHURRIED
 @given(reports(agents=ANY_AGENT))
 def test_a_report_survives_its_file(report: RunReport) -> None:
     """Reading back what was written gives the same report."""

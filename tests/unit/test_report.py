@@ -277,7 +277,7 @@ def test_markdown_says_what_a_reviewer_needs() -> None:
     text = report_to_markdown(full_report())
     for part in (
         "### ctxfp: 2 of 4 cases passed",
-        "5 of 53 cases were selected",
+        "`5 of 53 cases (tags x)`.",
         "interrupted",
         "95% interval",
         "1 errors, 1 skipped",
@@ -287,6 +287,12 @@ def test_markdown_says_what_a_reviewer_needs() -> None:
         "`a note`",
     ):
         assert part in text
+
+
+def test_markdown_of_a_subset_without_a_note() -> None:
+    """A subset is said to be one whoever left cases out."""
+    text = report_to_markdown(RunReport(cases=(make_case(),), selected_cases=1, total_cases=53))
+    assert "1 of 53 cases were selected." in text
 
 
 def test_markdown_with_a_gate() -> None:
