@@ -18,6 +18,7 @@ _HOMES = {
     "ContextFingerprint": "_fingerprint",
     "CtxfpError": "_errors",
     "FactCluster": "_chunking",
+    "GateResult": "_gate_model",
     "GoldenCase": "_model",
     "GoldenError": "_errors",
     "GoldenSet": "_model",
@@ -25,29 +26,39 @@ _HOMES = {
     "Layer": "_layers",
     "LayerDelta": "_fingerprint",
     "LayerFingerprint": "_fingerprint",
+    "PinStatus": "_pins",
+    "RunReport": "_report",
     "ScorerError": "_errors",
+    "Selection": "_select",
     "SnapshotMismatch": "_errors",
     "SnapshotMissing": "_errors",
     "Trace": "_trace",
     "TraceStore": "_store",
+    "aggregate": "_fold",
     "cached_call": "_cached_call",
     "cached_scorer": "_scorers",
     "check_budget": "_tokens",
+    "classify_pin": "_pins",
     "cluster_facts": "_chunking",
     "compare_tables": "_compare",
     "count_tokens": "_tokens",
     "diff_fingerprints": "_fingerprint",
     "extract_result": "_extract",
     "fingerprint_context": "_fingerprint",
+    "fold_samples": "_fold",
+    "gate_reports": "_gate",
     "git_blob_sha": "_hashing",
     "load_facts": "_facts",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
+    "mcnemar_exact": "_stats",
     "message_layers": "_messages",
     "render_chunked": "_chunking",
     "render_flat": "_chunking",
     "render_wakeup": "_chunking",
     "rescore": "_match",
+    "select_cases": "_select",
+    "smallest_detectable_drop": "_stats",
     "tag_layers": "_tags",
     "tree_sha": "_hashing",
     "wilson_interval": "_stats",
@@ -84,6 +95,9 @@ if TYPE_CHECKING:
         diff_fingerprints,
         fingerprint_context,
     )
+    from pytest_ctxfp._fold import aggregate, fold_samples
+    from pytest_ctxfp._gate import gate_reports
+    from pytest_ctxfp._gate_model import GateResult
     from pytest_ctxfp._golden import load_golden
     from pytest_ctxfp._hashing import git_blob_sha, tree_sha
     from pytest_ctxfp._key import CaseKey
@@ -91,8 +105,11 @@ if TYPE_CHECKING:
     from pytest_ctxfp._match import rescore
     from pytest_ctxfp._messages import message_layers
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
+    from pytest_ctxfp._pins import PinStatus, classify_pin
+    from pytest_ctxfp._report import RunReport
     from pytest_ctxfp._scorers import cached_scorer
-    from pytest_ctxfp._stats import wilson_interval
+    from pytest_ctxfp._select import Selection, select_cases
+    from pytest_ctxfp._stats import mcnemar_exact, smallest_detectable_drop, wilson_interval
     from pytest_ctxfp._store import CacheMode, TraceStore
     from pytest_ctxfp._tags import tag_layers
     from pytest_ctxfp._tokens import check_budget, count_tokens
@@ -113,6 +130,7 @@ __all__ = [
     "ContextFingerprint",
     "CtxfpError",
     "FactCluster",
+    "GateResult",
     "GoldenCase",
     "GoldenError",
     "GoldenSet",
@@ -120,29 +138,39 @@ __all__ = [
     "Layer",
     "LayerDelta",
     "LayerFingerprint",
+    "PinStatus",
+    "RunReport",
     "ScorerError",
+    "Selection",
     "SnapshotMismatch",
     "SnapshotMissing",
     "Trace",
     "TraceStore",
+    "aggregate",
     "cached_call",
     "cached_scorer",
     "check_budget",
+    "classify_pin",
     "cluster_facts",
     "compare_tables",
     "count_tokens",
     "diff_fingerprints",
     "extract_result",
     "fingerprint_context",
+    "fold_samples",
+    "gate_reports",
     "git_blob_sha",
     "load_facts",
     "load_golden",
     "markdown_layers",
+    "mcnemar_exact",
     "message_layers",
     "render_chunked",
     "render_flat",
     "render_wakeup",
     "rescore",
+    "select_cases",
+    "smallest_detectable_drop",
     "tag_layers",
     "tree_sha",
     "wilson_interval",

@@ -1,11 +1,19 @@
-"""Intervals and percentages."""
+"""Intervals, paired tests, the drop that so many cases can show, and percentages."""
 
 from __future__ import annotations
 
-from math import isfinite, sqrt
+from math import comb, exp, inf, isfinite, lgamma, log, log1p, sqrt
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _MAX_TRIALS = 2**53
 """Beyond it a double can't tell n from n + 1."""
+_MAX_EXACT = 1_000
+"""Up to here whole numbers give the correctly rounded result, and fast."""
+_MAX_PAIRS = 1_000_000
+"""Far beyond any suite; sums of so many terms stay fast and exact to about eight digits."""
 
 
 def wilson_interval(k: float, n: int, confidence: float = 0.95) -> tuple[float, float]:
@@ -45,6 +53,126 @@ def _score_interval(k: float, n: int, tail: float) -> tuple[float, float]:
     low = 0.0 if k == 0 else min(share, max(0.0, centre - half))
     high = 1.0 if k == n else max(share, min(1.0, centre + half))
     return low, high
+
+
+def mcnemar_exact(b: int, c: int) -> float:
+    """Return the two-sided exact p of McNemar's test (1947): pairs that flipped, one way and the other.
+
+    It is the chance of flips at least as one-sided as these if both ways were equally likely. Pairs that did
+    not flip say nothing.
+
+    Args:
+        b: pairs that flipped one way, 0 to 1,000,000.
+        c: pairs that flipped the other way, 0 to 1,000,000.
+
+    Raises:
+        ValueError: an argument outside of its range.
+    """
+    _check_flips(b, c)
+    return min(1.0, 2 * _lower_tail(min(b, c), b + c))
+
+
+def mcnemar_one_sided(b: int, c: int) -> float:
+    """Return the chance of at least ``b`` flips of ``b + c`` going the first way if both were equally likely.
+
+    Raises:
+        ValueError: as ``mcnemar_exact``.
+    """
+    _check_flips(b, c)
+    return _lower_tail(c, b + c)
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Return p values adjusted for their number by Holm's step-down method (1979), in the same order.
+
+    Args:
+        p_values: each 0..1.
+
+    Raises:
+        ValueError: a value outside of 0..1.
+    """
+    for p in p_values:
+        if not 0 <= p <= 1:
+            message = f"p values must be from 0 to 1, not {p!r}"
+            raise ValueError(message)
+    adjusted = [0.0] * len(p_values)
+    highest = 0.0
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        highest = max(highest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = highest
+    return tuple(adjusted)
+
+
+def smallest_detectable_drop(n: int, power: float = 0.8, alpha: float = 0.05) -> float:
+    """Return the smallest drop that McNemar's exact test would find in ``n`` paired cases.
+
+    The drop is the share of cases that go from pass to fail where none goes the other way. Answers that flip
+    both ways by chance only make it harder, so no smaller drop can be counted on.
+
+    Args:
+        n: pairs, 0 to 1,000,000.
+        power: probability of finding it, between 0 and 1, both excluded.
+        alpha: two-sided significance level, between 0 and 1, both excluded.
+
+    Returns:
+        A share, 0..1; infinity where ``n`` cases can't show any drop, not even that of all of them.
+
+    Raises:
+        ValueError: an argument outside of its range.
+    """
+    _check_count("n", n)
+    for name, value in (("power", power), ("alpha", alpha)):
+        if not 0 < value < 1:
+            message = f"{name} must be between 0 and 1, not {value!r}"
+            raise ValueError(message)
+    # b flips, all one way, have p = 2 * 2**-b.
+    n_needed = next(b for b in range(1, 1_100) if 2.0 ** (1 - b) <= alpha)
+    if n_needed > n:
+        return inf
+    low, high = 0.0, 1.0
+    while (middle := (low + high) / 2) not in (low, high):
+        if _chance_of_fewer(n_needed, n, middle) <= 1 - power:
+            high = middle
+        else:
+            low = middle
+    return high
+
+
+def _chance_of_fewer(k: int, n: int, share: float) -> float:
+    """Return the chance of fewer than ``k`` events in ``n`` trials that each happen with this probability."""
+    total = 0.0
+    for i in range(min(k, n + 1)):
+        total += exp(_log_choose(n, i) + i * log(share) + (n - i) * log1p(-share))
+    return total
+
+
+def _lower_tail(k: int, n: int) -> float:
+    """Return the chance of at most ``k`` heads in ``n`` throws of a fair coin."""
+    if n <= _MAX_EXACT:
+        n_ways: int = sum(comb(n, i) for i in range(k + 1))
+        return n_ways / (1 << n)
+    term = total = 1.0
+    for i in range(k, 0, -1):
+        term *= i / (n - i + 1)
+        total += term
+        if term < total * 1e-17:
+            break
+    return min(1.0, exp(_log_choose(n, k) - n * log(2) + log(total)))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return lgamma(n + 1) - lgamma(k + 1) - lgamma(n - k + 1)
+
+
+def _check_flips(b: int, c: int) -> None:
+    _check_count("b", b)
+    _check_count("c", c)
+
+
+def _check_count(name: str, value: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_PAIRS:
+        message = f"{name} must be an integer from 0 to 1,000,000, not {value!r}"
+        raise ValueError(message)
 
 
 def format_percent(share: float) -> str:

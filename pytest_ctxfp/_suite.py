@@ -211,13 +211,12 @@ def merged_params(given: object, named: dict[str, JSONValue]) -> dict[str, JSONV
     return {**given, **named}
 
 
-def expectation_sha(case: GoldenCase) -> str:
-    """Return the hash of all that decides the verdict on an answer; none of it is in the key."""
-    expected = case.expected.to_dict() if isinstance(case.expected, Table) else case.expected
-    expectation: dict[str, JSONValue] = {
+def expectation_dict(case: GoldenCase) -> dict[str, JSONValue]:
+    """Return all that decides the verdict on an answer, as JSON; none of it is in the key."""
+    return {
         "result_kind": case.result_kind.value,
         "match": case.match,
-        "expected": expected,
+        "expected": case.expected.to_dict() if isinstance(case.expected, Table) else case.expected,
         "expected_sql": case.expected_sql,
         "tolerance": dict(case.tolerance),
         "extra_columns": case.extra_columns,
@@ -225,4 +224,8 @@ def expectation_sha(case: GoldenCase) -> str:
         "ignore_case": case.ignore_case,
         "min_score": case.min_score,
     }
-    return git_text_sha(canonical_json(expectation))
+
+
+def expectation_sha(case: GoldenCase) -> str:
+    """Return the hash of all that decides the verdict on an answer."""
+    return git_text_sha(canonical_json(expectation_dict(case)))

@@ -9,20 +9,31 @@ from pytest_ctxfp import (
     CaseKey,
     ContextDiff,
     ContextFingerprint,
+    GateResult,
     GoldenSet,
+    PinStatus,
+    RunReport,
+    Selection,
     Trace,
     TraceStore,
+    aggregate,
     cached_call,
     cached_scorer,
+    classify_pin,
     compare_tables,
     diff_fingerprints,
     extract_result,
     fingerprint_context,
+    fold_samples,
+    gate_reports,
     git_blob_sha,
     load_golden,
     markdown_layers,
+    mcnemar_exact,
     message_layers,
     rescore,
+    select_cases,
+    smallest_detectable_drop,
     tag_layers,
     tree_sha,
     wilson_interval,
@@ -78,3 +89,13 @@ async def ask_later(client: object, question: str) -> str:
 
 
 asked: str = ask("q")
+selection: Selection = select_cases(golden.cases, "orders,easy", "per-tag:2")
+kept: list[str] = [golden.cases[index].id for index in selection.indices]
+report: RunReport = RunReport.from_dict({"format": "ctxfp-report", "version": 1, "cases": []})
+gate: GateResult = gate_reports(report, RunReport.from_dict(report.to_dict()), tolerance=0.05)
+code: int = gate.exit_code
+p: float = mcnemar_exact(6, 1) + smallest_detectable_drop(60)
+accuracy: float = aggregate(
+    fold_samples(case.id, case.samples, tags=case.tags) for case in report.cases
+).accuracy
+pin: PinStatus = classify_pin("shop@3f9c1a2", sha)

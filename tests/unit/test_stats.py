@@ -1,12 +1,23 @@
-"""Intervals and percentages."""
+"""Intervals, paired tests, the drop that so many cases can show, and percentages."""
 
 from __future__ import annotations
 
 import math
 
 import pytest
+from scipy.stats import beta, binomtest
+from statsmodels.stats.contingency_tables import mcnemar
+from statsmodels.stats.multitest import multipletests
+from statsmodels.stats.proportion import proportion_confint
 
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import (
+    format_percent,
+    holm,
+    mcnemar_exact,
+    mcnemar_one_sided,
+    smallest_detectable_drop,
+    wilson_interval,
+)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +109,92 @@ def test_format_percent_refuses(share: float) -> None:
     """What is no share is a ValueError."""
     with pytest.raises(ValueError, match="a share is"):
         format_percent(share)
+
+
+def test_wilson_is_that_of_statsmodels() -> None:
+    """The interval is that of another implementation."""
+    for n in (1, 5, 60, 1_000):
+        for k in {0, 1, n // 3, n}:
+            for confidence in (0.8, 0.95, 0.999):
+                theirs = proportion_confint(k, n, alpha=1 - confidence, method="wilson")
+                assert wilson_interval(k, n, confidence) == pytest.approx(theirs, abs=1e-12)
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 7, 60, 999, 1_000, 1_001, 5_000])
+def test_mcnemar_is_that_of_statsmodels_and_scipy(n: int) -> None:
+    """Both p values are those of other implementations, on both sides of where sums become exact."""
+    for b in {0, 1 % (n + 1), n // 3, n // 2, n}:
+        theirs = mcnemar([[0, b], [n - b, 0]], exact=True).pvalue if n else 1.0
+        assert mcnemar_exact(b, n - b) == mcnemar_exact(n - b, b) == pytest.approx(theirs, rel=1e-8)
+        if n:
+            one_sided = binomtest(b, n, 0.5, alternative="greater").pvalue
+            assert mcnemar_one_sided(b, n - b) == pytest.approx(one_sided, rel=1e-8)
+
+
+def test_mcnemar_known_values() -> None:
+    """Small counts have the exact p that one can work out by hand."""
+    assert mcnemar_exact(0, 0) == 1.0
+    assert mcnemar_exact(6, 0) == 2 / 2**6
+    assert mcnemar_exact(1, 7) == 2 * 9 / 2**8
+    assert mcnemar_one_sided(20, 0) == 2**-20
+    assert mcnemar_one_sided(0, 20) == 1.0
+
+
+def test_mcnemar_of_the_largest_counts() -> None:
+    """The largest counts are worked out at once, and a p too small for a double is 0."""
+    assert mcnemar_exact(10**6, 10**6) == 1.0
+    assert mcnemar_exact(10**6, 0) == 0.0
+    assert mcnemar_exact(10**6, 999_000) == pytest.approx(0.4798, abs=1e-3)
+
+
+def test_holm_is_that_of_statsmodels() -> None:
+    """Adjusted p values are those of another implementation, in the order given."""
+    for p_values in ([0.04], [0.01, 0.04, 0.03, 0.005], [0.5, 0.5, 1.0, 0.0], [0.02] * 5):
+        theirs = multipletests(p_values, method="holm")[1]
+        assert holm(p_values) == pytest.approx(theirs, abs=1e-15)
+    assert holm([]) == ()
+
+
+@pytest.mark.parametrize("n", [6, 7, 15, 60, 250, 5_000])
+@pytest.mark.parametrize(("power", "alpha"), [(0.8, 0.05), (0.95, 0.05), (0.5, 0.2)])
+def test_smallest_drop_is_that_of_scipy(n: int, power: float, alpha: float) -> None:
+    """The drop is where the chance of enough flips, all one way, reaches the power."""
+    n_needed = next(b for b in range(1, 99) if binomtest(b, b, 0.5).pvalue <= alpha)
+    theirs = beta.ppf(power, n_needed, n - n_needed + 1)
+    assert smallest_detectable_drop(n, power, alpha) == pytest.approx(theirs, rel=1e-9)
+
+
+def test_smallest_drop_of_few_cases() -> None:
+    """Five cases can show no drop at all, and more cases show smaller ones."""
+    assert smallest_detectable_drop(0) == smallest_detectable_drop(5) == math.inf
+    drops = [smallest_detectable_drop(n) for n in (6, 10, 60, 1_000, 10**6)]
+    assert drops == sorted(drops, reverse=True)
+    assert 0 < drops[-1] < drops[0] < 1
+
+
+@pytest.mark.parametrize("bad", [-1, 1_000_001, True, 1.0, math.nan])
+def test_counts_out_of_range(bad: float) -> None:
+    """Counts that are none are a ValueError."""
+    for call in (
+        lambda: mcnemar_exact(bad, 0),
+        lambda: mcnemar_one_sided(0, bad),
+        lambda: smallest_detectable_drop(bad),
+    ):
+        with pytest.raises(ValueError, match="must be an integer"):
+            call()
+
+
+@pytest.mark.parametrize("bad", [0, 1, -0.1, math.nan])
+def test_levels_out_of_range(bad: float) -> None:
+    """A power or level that is no probability between 0 and 1 is a ValueError."""
+    with pytest.raises(ValueError, match="power must be"):
+        smallest_detectable_drop(60, power=bad)
+    with pytest.raises(ValueError, match="alpha must be"):
+        smallest_detectable_drop(60, alpha=bad)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.1, math.nan])
+def test_holm_refuses(bad: float) -> None:
+    """What is no p value is a ValueError."""
+    with pytest.raises(ValueError, match="p values must be"):
+        holm([0.5, bad])
