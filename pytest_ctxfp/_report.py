@@ -41,6 +41,8 @@ class SampleReport:
         scorer_cost: USD that the scorer cost in this run, or None where none was paid.
         recorded_at: when the answer was given, UTC, ISO 8601.
         served_model: the model that the provider says it ran.
+        why: on a miss, what differs from the nearest stored answer: ``context: Business Rules``.
+        estimated_cost: USD that asking would cost, where nobody was asked and that is known.
     """
 
     state: State
@@ -59,6 +61,8 @@ class SampleReport:
     scorer_cost: float | None = None
     recorded_at: str | None = None
     served_model: str | None = None
+    why: tuple[str, ...] = ()
+    estimated_cost: float | None = None
 
     @property
     def hit(self) -> bool:

@@ -23,7 +23,7 @@ VERSION = 1
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _SAMPLE_PLAIN = (
     *("sample", "state", "reason", "origin", "rescored", "score", "key", "cost", "latency_ms", "turns"),
-    *("scorer_cost", "recorded_at", "served_model"),
+    *("scorer_cost", "recorded_at", "served_model", "estimated_cost"),
 )
 _RUN_PLAIN = (
     *("complete", "recorded_at", "recorded_by", "dataset", "context_version"),
@@ -125,6 +125,7 @@ def _sample_to_dict(sample: SampleReport) -> dict[str, JSONValue]:
     return {
         **{name: getattr(sample, name) for name in _SAMPLE_PLAIN},
         "pass": sample.state == "passed",
+        "why": list(sample.why),
         "key_parts": _copied(sample.key_parts),
         "answer": answer,
         "answer_cut": cut,
@@ -209,4 +210,6 @@ def _read_sample(reader: Reader) -> SampleReport:
         scorer_cost=reader.optional_number("scorer_cost"),
         recorded_at=reader.optional_text("recorded_at"),
         served_model=reader.optional_text("served_model"),
+        why=reader.texts("why"),
+        estimated_cost=reader.optional_number("estimated_cost"),
     )
