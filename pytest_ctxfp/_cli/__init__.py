@@ -53,7 +53,7 @@ def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
         prog="ctxfp",
         description="Contexts, traces and reports of pytest-ctxfp, from a shell.",
-        epilog="exit status: 0 yes (identical, green, valid), 1 no, 2 wrong usage or a file that can't be read",
+        epilog="exit status: 0 yes (identical, green, valid), 1 no, 2 wrong usage or a file no one can read",
     )
     parser.add_argument("--version", action="version", version=f"ctxfp {_version()}")
     subparsers = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
