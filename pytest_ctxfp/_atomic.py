@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
+import time
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+_TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_STALE_SECONDS = 3600.0
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -31,6 +36,22 @@ def write_atomically(path: Path, data: bytes) -> None:
     except BaseException:
         _remove(temporary)
         raise
+
+
+def remove_stale_temporaries(folder: Path) -> None:
+    """Delete what killed processes left half written in a folder, an hour after they did.
+
+    No process takes an hour to write a file, so none that still runs loses one. What can't be listed or
+    deleted stays: it is in nobody's way.
+    """
+    stale = time.time() - _STALE_SECONDS
+    try:
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if _TEMPORARY.fullmatch(entry.name) and entry.stat(follow_symlinks=False).st_mtime < stale:
+                    os.unlink(entry.path)
+    except OSError:
+        return
 
 
 def _remove(path: Path) -> None:

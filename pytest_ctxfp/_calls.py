@@ -61,14 +61,20 @@ class CallResolver:
         if found.problem is not None:
             add_known(link.record, corrupt=found.problem)
         if found.trace is not None:
-            self._note_hit(link, found.trace)
+            self._note_hit(link, found.trace, found.notes)
             return found.trace.result
         if self._runner.store.mode is CacheMode.REPLAY:
             raise self._refuse(link, found)
-        self._claim(link)
-        why = () if found.problem else self._explain(link)
-        await self._ask_earlier(link, settle)
-        return await self._ask(link, settle, why=why)
+        async with self._runner.flights.hold(link.key.hash()) as flight:
+            trace = self._find(link).trace if flight.is_sole else None
+            if trace is not None:
+                self._note_hit(link, trace)
+                return trace.result
+            link.record["notes"] = [flight.note] if flight.note else []
+            self._claim(link)
+            why = () if found.problem else self._explain(link)
+            await self._ask_earlier(link, settle)
+            return await self._ask(link, settle, why=why)
 
     def _place(self, call: Call) -> Link:
         surroundings = self._runner.identity.to_params()
@@ -104,11 +110,13 @@ class CallResolver:
             return Lookup()
         return self._runner.store.lookup(link.key)
 
-    def _note_hit(self, link: Link, trace: Trace) -> None:
+    def _note_hit(self, link: Link, trace: Trace, notes: tuple[str, ...] = ()) -> None:
         if link.chain is not None:
             link.chain.add_hit(link)
         link.record["state"] = "hit"
         self._describe(link, trace)
+        if notes:
+            link.record["notes"] = list(notes)
         self._add_record(link.record)
 
     def _describe(self, link: Link, trace: Trace) -> None:
@@ -188,7 +196,7 @@ class CallResolver:
             )
             bill.cost = recording.trace.cost
         self._describe(link, recording.trace)
-        link.record["notes"] = list(recording.notes)
+        link.record["notes"] = [*link.record.get("notes", []), *recording.notes]
         add_known(link.record, unstored=runner.keep(link.key, recording.trace))
         return recording.trace
 

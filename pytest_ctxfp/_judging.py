@@ -14,6 +14,7 @@ from pytest_ctxfp._key import CaseKey
 from pytest_ctxfp._limits import settling
 from pytest_ctxfp._recording import read_figures
 from pytest_ctxfp._scorers import call_judge, judge_names, opinion_from_dict
+from pytest_ctxfp._single_flight import SingleFlight
 from pytest_ctxfp._store import JUDGE_SHA, CacheMode
 from pytest_ctxfp._suite import expectation_sha
 from pytest_ctxfp._trace import Trace
@@ -52,13 +53,22 @@ class Judges:
         store: where answers are, and verdicts too.
         recorded_by: written into new traces.
         ledger: counts calls where the run is limited.
+        flights: lets one process ask for a verdict at a time.
 
     Attributes:
         n_calls: how often a judge was called, whatever came of it.
     """
 
-    def __init__(self, store: TraceStore, *, recorded_by: str, ledger: CallLedger | None = None) -> None:
+    def __init__(
+        self,
+        store: TraceStore,
+        *,
+        recorded_by: str,
+        ledger: CallLedger | None = None,
+        flights: SingleFlight | None = None,
+    ) -> None:
         self._store = store
+        self._flights = flights or SingleFlight(store)
         self._recorded_by = recorded_by
         self._ledger = ledger
         self._known: dict[tuple[str, str, str], object] = {}
@@ -77,14 +87,22 @@ class Judges:
         """
         self._refuse_twin(judge, case.match)
         key = judge_key(judge, case, answer, sample=sample)
-        trace = self._store.load(key)
-        opinion = None if trace is None else opinion_from_dict(trace.result)
-        if trace is not None and opinion is not None:
-            return Judgement(opinion=opinion, hit=True, cost=trace.cost)
+        stored = self._find(key)
+        if stored is not None:
+            return stored
         if self._store.mode is CacheMode.REPLAY:
             message = f"the answer is stored, but no verdict of the scorer {case.match!r} on it"
-            raise CacheMiss(key, message)
-        return await self._ask(judge, case, answer, suite=suite, key=key)
+            raise CacheMiss(key, message if self._store.outage is None else f"{message}: {self._store.outage}")
+        async with self._flights.hold(key.hash(), case.timeout) as flight:
+            stored = self._find(key) if flight.is_sole else None
+            return stored or await self._ask(judge, case, answer, suite=suite, key=key)
+
+    def _find(self, key: CaseKey) -> Judgement | None:
+        trace = self._store.load(key)
+        opinion = None if trace is None else opinion_from_dict(trace.result)
+        if trace is None or opinion is None:
+            return None
+        return Judgement(opinion=opinion, hit=True, cost=trace.cost)
 
     def _refuse_twin(self, judge: CachedScorer, name: str) -> None:
         """Refuse another function of the same name, version and model: it would get the first's verdicts."""
@@ -126,7 +144,7 @@ class Judges:
         try:
             self._store.store(key, trace)
         except OSError as error:
-            unstored = f"{error.filename or self._store.dir}: {error.strerror or error}"
+            unstored = f"{error.filename or self._store.place}: {error.strerror or error}"
         return Judgement(opinion=scored, hit=False, cost=trace.cost, unstored=unstored, notes=notes)
 
 

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from contextvars import ContextVar
 from typing import TYPE_CHECKING, TypeVar
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Coroutine
 
     T = TypeVar("T")
+
+_NEVER = object()
+_AT_ONCE: ContextVar[object] = ContextVar("ctxfp_at_once", default=_NEVER)
+"""The loop, or None, that ran where a coroutine was begun that must not wait in it."""
 
 
 class SessionLoop:
@@ -69,11 +74,27 @@ async def within(awaitable: Awaitable[T], seconds: float) -> T:
 
 def run_without_loop(coroutine: Coroutine[object, None, T]) -> T:
     """Run a coroutine that never waits for anything, without an event loop."""
+    token = _AT_ONCE.set(_running_loop())
     try:
         coroutine.send(None)
     except StopIteration as stop:
         result: T = stop.value
         return result
+    finally:
+        _AT_ONCE.reset(token)
     coroutine.close()
     message = "a coroutine meant to run at once waited for something"
     raise RuntimeError(message)
+
+
+def may_wait() -> bool:
+    """Whether a coroutine may wait for the loop: one does run, and not around ``run_without_loop``."""
+    loop = _running_loop()
+    return loop is not None and loop is not _AT_ONCE.get()
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None

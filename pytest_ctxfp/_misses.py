@@ -67,7 +67,7 @@ def explain_miss(
     """
     found = store.nearest(key)
     if found is None:
-        return ("new case",)
+        return (store.outage or "new case",)
     return _explain_nearest(found, key, store, identity, context=context, split=split)
 
 
@@ -79,7 +79,7 @@ def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tupl
     """
     found = store.nearest(key)
     if found is None:
-        return ("new call",)
+        return (store.outage or "new call",)
     of_calls: dict[str, Callable[[], str]] = {
         "after": lambda: "an earlier call of the test",
         "helper": lambda: "the helper's own code",

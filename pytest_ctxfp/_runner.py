@@ -18,6 +18,7 @@ from pytest_ctxfp._match import scored_value
 from pytest_ctxfp._misses import estimate_cost, explain_miss
 from pytest_ctxfp._recording import AnswerRecorder
 from pytest_ctxfp._scoring import Verdict, is_answer_of_sql, prepare_case, score_trace
+from pytest_ctxfp._single_flight import SingleFlight
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
 
@@ -143,7 +144,8 @@ class Runner:
         self.recorded_by = recorded_by
         self._states: dict[str, _SuiteState] = {}
         self._manifests_kept = False
-        self.judges = Judges(store, recorded_by=recorded_by, ledger=ledger)
+        self.flights = SingleFlight(store)
+        self.judges = Judges(store, recorded_by=recorded_by, ledger=ledger, flights=self.flights)
         self.n_calls = 0
 
     @property
@@ -169,7 +171,10 @@ class Runner:
             return found
         if self.store.mode is CacheMode.REPLAY:
             raise self._refuse(prepared, corrupt)
-        return await self._ask(prepared, corrupt)
+        async with self.flights.hold(self._flight_name(prepared), case.timeout) as flight:
+            if flight.is_sole:
+                found, corrupt = await self._find(prepared)
+            return flight.annotate(found or await self._ask(prepared, corrupt))
 
     async def _prepare(self, case: GoldenCase, suite: Suite) -> _Prepared:
         context = await assemble(case, suite)
@@ -180,6 +185,10 @@ class Runner:
         )
         surroundings = self.identity.to_params()
         return _Prepared(case=case, suite=suite, context=context, context_sha=sha, surroundings=surroundings)
+
+    def _flight_name(self, prepared: _Prepared) -> str:
+        """Name a case's call by all the agent could name: what it does name each process learns by itself."""
+        return self._key(prepared, NAMED_SETS[0]).hash()
 
     async def _find(self, prepared: _Prepared) -> tuple[Outcome | None, str | None]:
         """Look for a stored answer under each key the case can have; return it, or what was corrupt."""
@@ -203,7 +212,11 @@ class Runner:
                     expectation_sha=expectation_sha(prepared.case),
                     key_hash=key.hash(),
                     ask_again=prepared.suite.ask_again,
-                    notes=(*self._note_on_assembler(prepared.suite), *_notes_on_judge(verdict)),
+                    notes=(
+                        *self._note_on_assembler(prepared.suite),
+                        *lookup.notes,
+                        *_notes_on_judge(verdict),
+                    ),
                 )
                 return outcome, None
         return None, corrupt
@@ -405,7 +418,7 @@ class Runner:
                     self.store.write_manifest(manifest)
                 self._manifests_kept = True
         except OSError as error:
-            return f"{error.filename or self.store.dir}: {error.strerror or error}"
+            return f"{error.filename or self.store.place}: {error.strerror or error}"
         return None
 
 

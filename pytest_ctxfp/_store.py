@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 from dataclasses import dataclass
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._atomic import write_atomically
+from pytest_ctxfp._backend import Backend, LocalBackend, StoreUnreachable, local_folder, mask_url
 from pytest_ctxfp._hashing import Manifest, is_sha
 from pytest_ctxfp._trace import Trace
 
 if TYPE_CHECKING:
+    import os
     from collections.abc import Callable, Iterator
 
     from pytest_ctxfp._key import CaseKey
@@ -23,9 +22,6 @@ JUDGE_SHA = "scorer"
 """Stands in place of the agent's SHA in verdicts of cached scorers, which are no answers of agents."""
 
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
-_MAX_BYTES = 1 << 28
-# Without waiting: a pipe in the place of a file must not hang the run. Binary: no line end is changed.
-_READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 class CacheMode(str, Enum):
@@ -49,22 +45,34 @@ class CacheMode(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """What a file gave: a trace (a hit), a problem (corrupt) or neither (a miss)."""
+    """What a file gave: a trace (a hit), a problem (corrupt) or neither (a miss).
+
+    ``notes`` say what a user should know of where it is from.
+    """
 
     trace: Trace | None = None
     problem: str | None = None
+    notes: tuple[str, ...] = ()
 
 
 class TraceStore:
     """Stored answers in a folder, as ``<40 hex digits of the key>.json``.
 
-    No file is ever deleted, and the folder is made at the first write. Nothing that a file says is used as
+    No answer is ever deleted, and the folder is made at the first write. Nothing that a file says is used as
     a path.
 
     Args:
-        dir: the folder; it need not exist.
+        dir: the folder, which need not exist, or a URL that fsspec knows (extra ``remote``).
         mode: what ``load`` and ``store`` do; listing works in every mode.
         redact: applied to every text that is written; hashes are those of the unchanged texts.
+        copies: a folder for copies of what a URL gave, which any other process may use; None for none.
+
+    Attributes:
+        dir: the folder; of a URL only its name.
+        place: the folder or the URL, fit to be shown.
+
+    Raises:
+        CtxfpError: a URL that can't be used, and what to install or to write.
     """
 
     def __init__(
@@ -73,12 +81,29 @@ class TraceStore:
         mode: CacheMode | str = CacheMode.AUTO,
         *,
         redact: Callable[[str], str] | None = None,
+        copies: Path | None = None,
     ) -> None:
-        self.dir = Path(os.path.abspath(dir))
         self.mode = CacheMode(mode)
+        self.folder = local_folder(dir)
+        self.dir = self.folder or Path(mask_url(str(dir)))
+        self.place = mask_url(str(self.folder or dir))
+        self._backend, self._manifests = self._open(dir, copies)
         self._redact = redact
         self._names_by_case: dict[str, tuple[str, ...]] | None = None
         self._costs_by_case: dict[str, list[float]] = {}
+
+    def _open(self, place: str | os.PathLike[str], copies: Path | None) -> tuple[Backend, Backend]:
+        """Return where answers are and where manifests are."""
+        if self.folder is not None:
+            return LocalBackend(self.folder), LocalBackend(self.manifests_dir)
+        from pytest_ctxfp._remote import open_remote
+
+        return open_remote(str(place), copies=copies, writes=self.mode.writes)
+
+    @property
+    def outage(self) -> str | None:
+        """Why the store can't be reached, as far as its last access knows."""
+        return self._backend.outage
 
     def load(self, key: CaseKey) -> Trace | None:
         """Return the stored answer to a key, or None where there is none that can be trusted."""
@@ -119,7 +144,7 @@ class TraceStore:
         """
         prepared = self.prepare(key, trace)
         if self.mode.writes:
-            write_atomically(self.dir / self._file_name(key), prepared.to_json().encode())
+            self._backend.write(self._file_name(key), prepared.to_json().encode())
         return prepared
 
     def entries(self) -> Iterator[tuple[Path, Lookup]]:
@@ -128,11 +153,7 @@ class TraceStore:
         Raises:
             OSError: the folder exists and can't be listed.
         """
-        try:
-            names = sorted(os.listdir(self.dir))
-        except FileNotFoundError:
-            return
-        for name in names:
+        for name in sorted(self._backend.names()):
             if _FILE_NAME.fullmatch(name):
                 yield self.dir / name, self._read(name)
 
@@ -193,79 +214,65 @@ class TraceStore:
             OSError: the file can't be written.
         """
         if self.mode.writes and self.read_manifest(manifest.sha) is None:
-            write_atomically(self.manifests_dir / manifest.sha, manifest.to_bytes())
+            self._manifests.write(manifest.sha, manifest.to_bytes())
 
     def read_manifest(self, sha: str) -> Manifest | None:
         """Return the list of files behind a SHA, or None where none is kept that has this SHA."""
         if not is_sha(sha):
             return None
         try:
-            manifest = Manifest.from_bytes(_read_file(self.manifests_dir / sha))
+            data = self._manifests.read(sha)
+            manifest = None if data is None else Manifest.from_bytes(data)
         except (OSError, ValueError):
             return None
-        return manifest if manifest.sha == sha else None
+        return manifest if manifest is not None and manifest.sha == sha else None
 
     def _file_name(self, key: CaseKey) -> str:
         return f"{key.hash()}.json"
 
     def _read(self, name: str, *, key: CaseKey | None = None) -> Lookup:
-        path = os.path.join(self.dir, name)
         try:
-            trace = Trace.from_json(_read_file(path).decode())
+            data = self._backend.read(name)
+            if data is None:
+                return Lookup()
+            trace = Trace.from_json(data.decode())
             part = None if key is None else trace.mismatch(key, redact=self._redact)
-        except FileNotFoundError:
+        except StoreUnreachable:
             return Lookup()
         except OSError as error:
-            return Lookup(problem=f"{path}: can't be read: {error.strerror or error}")
+            return self._problem(name, f"can't be read: {error.strerror or error}")
         except ValueError as error:
-            return Lookup(problem=f"{path}: {error}")
+            return self._problem(name, str(error))
         if part is not None:
-            return Lookup(problem=f"{path}: holds the answer to another key: {part} differs")
-        return Lookup(trace)
+            return self._problem(name, f"holds the answer to another key: {part} differs")
+        return Lookup(trace) if self.outage is None else Lookup(trace, notes=(self.outage,))
+
+    def _problem(self, name: str, what: str) -> Lookup:
+        return Lookup(problem=f"{self._backend.place_of(name)}: {what}")
 
     def _scan(self) -> dict[str, tuple[str, ...]]:
         found: dict[str, list[tuple[float, str]]] = {}
         try:
-            for path, entry in self.entries():
-                if entry.trace is not None and entry.trace.agent_sha != JUDGE_SHA:
-                    dated = (_recorded_time(entry.trace, path), path.name)
-                    found.setdefault(entry.trace.case_id, []).append(dated)
-                    if entry.trace.cost is not None:
-                        self._costs_by_case.setdefault(entry.trace.case_id, []).append(entry.trace.cost)
+            for name in filter(_FILE_NAME.fullmatch, self._backend.recent()):
+                trace = self._read(name).trace
+                if trace is not None and trace.agent_sha != JUDGE_SHA:
+                    found.setdefault(trace.case_id, []).append((self._recorded_time(trace, name), name))
+                    if trace.cost is not None:
+                        self._costs_by_case.setdefault(trace.case_id, []).append(trace.cost)
         except OSError:
             # Explaining a miss is a courtesy: the write that follows reports the folder.
             return {}
         return {case_id: tuple(name for _, name in sorted(dated)[::-1]) for case_id, dated in found.items()}
 
+    def _recorded_time(self, trace: Trace, name: str) -> float:
+        """Return seconds since 1970, from what the trace says or else from its file."""
+        from datetime import datetime, timezone
 
-def _read_file(path: str | os.PathLike[str]) -> bytes:
-    """Read a regular file by plain system calls: a run of replayed cases does little else."""
-    descriptor = os.open(path, _READ_FLAGS)
-    try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            message = "not a regular file"
-            raise ValueError(message)
-        if status.st_size > _MAX_BYTES:
-            message = f"larger than {_MAX_BYTES} bytes"
-            raise ValueError(message)
-        parts = []
-        while part := os.read(descriptor, status.st_size + 1):
-            parts.append(part)
-        return b"".join(parts)
-    finally:
-        os.close(descriptor)
-
-
-def _recorded_time(trace: Trace, path: Path) -> float:
-    """Return seconds since 1970, from what the trace says or else from its file."""
-    from datetime import datetime, timezone
-
-    try:
-        # Python 3.10 doesn't read the Z.
-        recorded = datetime.fromisoformat((trace.recorded_at or "").replace("Z", "+00:00"))
-        if recorded.tzinfo is None:
-            recorded = recorded.replace(tzinfo=timezone.utc)
-        return recorded.timestamp()
-    except (ValueError, OverflowError):
-        return os.stat(path).st_mtime
+        try:
+            # Python 3.10 doesn't read the Z.
+            recorded = datetime.fromisoformat((trace.recorded_at or "").replace("Z", "+00:00"))
+            if recorded.tzinfo is None:
+                recorded = recorded.replace(tzinfo=timezone.utc)
+            return recorded.timestamp()
+        except (ValueError, OverflowError):
+            return self._backend.modified(name)
