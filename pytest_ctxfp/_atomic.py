@@ -14,12 +14,13 @@ _TEMPORARY = re.compile(r"\..+\.[0-9a-f]{16}\.tmp", re.DOTALL)
 _STALE_SECONDS = 3600.0
 
 
-def write_atomically(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes, *, sync: bool = True) -> None:
     """Write a file so that a reader sees the old or the new one in full, and make its folder.
 
     Args:
         path: the file; a link in its place is replaced, not followed.
         data: its content.
+        sync: wait until it is on the disk, as what can't be had again should.
 
     Raises:
         OSError: nothing was written, and an older file is as it was.
@@ -31,7 +32,8 @@ def write_atomically(path: Path, data: bytes) -> None:
         with open(temporary, "xb") as handle:
             handle.write(data)
             handle.flush()
-            os.fsync(handle.fileno())
+            if sync:
+                os.fsync(handle.fileno())
         os.replace(temporary, path)
     except BaseException:
         _remove(temporary)

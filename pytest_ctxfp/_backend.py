@@ -17,7 +17,7 @@ _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)")
 _LOCAL_URL = re.compile(r"(file|local)://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:")
 _SECRETS = re.compile(r"(?<=://)\S*@")
-_QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s]*")
+_QUERY = re.compile(r"(?<=[?&])([^=&\s]+)=[^&\s\"']*")
 _MAX_BYTES = 1 << 28
 # Without waiting: a pipe in the place of a file must not hang the run. Binary: no line end is changed.
 _READ_FLAGS = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
@@ -68,10 +68,10 @@ class Backend(Protocol):
         """
 
     def modified(self, name: str) -> float:
-        """Return when a file was written, in seconds since 1970.
+        """Return when a file was written, in seconds since 1970, as far as that is known.
 
         Raises:
-            OSError: that can't be told.
+            OSError: the file can't be asked.
         """
 
 
@@ -122,7 +122,7 @@ class LocalBackend:
 
 
 def is_url(place: str | os.PathLike[str]) -> bool:
-    """Whether a place is named by a URL; ``C:\\traces`` is none."""
+    """Whether a place is named by a URL; a path that begins with a drive is not."""
     return isinstance(place, str) and _URL.match(place) is not None
 
 

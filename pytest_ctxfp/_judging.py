@@ -91,8 +91,9 @@ class Judges:
         if stored is not None:
             return stored
         if self._store.mode is CacheMode.REPLAY:
-            message = f"the answer is stored, but no verdict of the scorer {case.match!r} on it"
-            raise CacheMiss(key, message if self._store.outage is None else f"{message}: {self._store.outage}")
+            outage = f": {self._store.outage}" if self._store.outage else ""
+            message = f"the answer is stored, but no verdict of the scorer {case.match!r} on it{outage}"
+            raise CacheMiss(key, message)
         async with self._flights.hold(key.hash(), case.timeout) as flight:
             stored = self._find(key) if flight.is_sole else None
             return stored or await self._ask(judge, case, answer, suite=suite, key=key)
@@ -144,7 +145,7 @@ class Judges:
         try:
             self._store.store(key, trace)
         except OSError as error:
-            unstored = f"{error.filename or self._store.place}: {error.strerror or error}"
+            unstored = self._store.describe_failure(error)
         return Judgement(opinion=scored, hit=False, cost=trace.cost, unstored=unstored, notes=notes)
 
 

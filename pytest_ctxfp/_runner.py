@@ -418,7 +418,7 @@ class Runner:
                     self.store.write_manifest(manifest)
                 self._manifests_kept = True
         except OSError as error:
-            return f"{error.filename or self.store.place}: {error.strerror or error}"
+            return self.store.describe_failure(error)
         return None
 
 

@@ -112,7 +112,7 @@ async def _pause(seconds: float) -> None:
     if may_wait():
         await asyncio.sleep(seconds)
     else:
-        time.sleep(seconds)  # noqa: ASYNC251 - no loop runs here
+        time.sleep(seconds)
 
 
 def _give_up(seconds: float) -> str:

@@ -94,8 +94,8 @@ class TraceStore:
 
     def _open(self, place: str | os.PathLike[str], copies: Path | None) -> tuple[Backend, Backend]:
         """Return where answers are and where manifests are."""
-        if self.folder is not None:
-            return LocalBackend(self.folder), LocalBackend(self.manifests_dir)
+        if self.folder is not None or self.mode is CacheMode.OFF:  # which asks nothing of any place
+            return LocalBackend(self.dir), LocalBackend(self.manifests_dir)
         from pytest_ctxfp._remote import open_remote
 
         return open_remote(str(place), copies=copies, writes=self.mode.writes)
@@ -104,6 +104,12 @@ class TraceStore:
     def outage(self) -> str | None:
         """Why the store can't be reached, as far as its last access knows."""
         return self._backend.outage
+
+    def describe_failure(self, error: OSError) -> str:
+        """Return where and why an answer could not be stored, in one line."""
+        if isinstance(error, StoreUnreachable):
+            return str(error)
+        return f"{error.filename or self.place}: {error.strerror or error}"
 
     def load(self, key: CaseKey) -> Trace | None:
         """Return the stored answer to a key, or None where there is none that can be trusted."""

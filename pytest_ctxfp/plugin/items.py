@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ctxfp._backend import mask_url
+
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
@@ -35,7 +37,9 @@ def command_to_ask(item: pytest.Item) -> str:
     """Return the command that asks and stores what an item needs, where this run looks for it."""
     folder = item.config.getoption("ctx_cache_dir")
     flags = "--ctx-cache --ctx-on-miss=call"
-    return command_for(item, f"{flags} --ctx-cache-dir={shlex.quote(folder)}" if folder else flags)
+    if not folder:
+        return command_for(item, flags)
+    return command_for(item, f"{flags} --ctx-cache-dir={shlex.quote(mask_url(folder))}")
 
 
 def shown_path(path: Path, config: pytest.Config) -> str:

@@ -40,7 +40,7 @@ class Settings:
     Attributes:
         rootdir: pytest's rootdir; relative paths of the ini file start here.
         mode: how the trace cache is used.
-        cache_dir: folder of the traces.
+        cache_dir: folder of the traces, or a URL.
         on_miss: ``call`` the agent, ``fail`` or ``skip`` where no answer is stored.
         agent_paths: patterns of the files that make the agent what it is.
         context_paths: patterns of the files that stand for the context where there is no assembler.
@@ -59,7 +59,7 @@ class Settings:
 
     rootdir: Path
     mode: CacheMode
-    cache_dir: Path
+    cache_dir: Path | str
     on_miss: str
     agent_paths: tuple[str, ...]
     context_paths: tuple[str, ...]
@@ -98,8 +98,9 @@ def _add_cache_options(group: pytest.OptionGroup) -> None:
     )
     group.addoption(
         "--ctx-cache-dir",
-        metavar="DIR",
-        help=f"folder of stored answers (default: {DEFAULT_CACHE_DIR}, or the environment's CTXFP_CACHE_DIR)",
+        metavar="DIR|URL",
+        help="folder of stored answers, or a URL such as s3://bucket/traces"
+        f" (default: {DEFAULT_CACHE_DIR}, or the environment's CTXFP_CACHE_DIR)",
     )
     group.addoption(
         "--ctx-refresh",
@@ -163,7 +164,7 @@ def _add_snapshot_options(group: pytest.OptionGroup) -> None:
 
 def _add_ini_options(parser: pytest.Parser) -> None:
     parser.addini("ctx_cache", "use the trace cache, as --ctx-cache does", type="bool", default=False)
-    parser.addini("ctx_cache_dir", "folder of stored answers, relative to the rootdir")
+    parser.addini("ctx_cache_dir", "folder of stored answers, relative to the rootdir, or a URL")
     parser.addini(
         "ctx_agent_paths",
         "files, folders and globs (relative to the rootdir; !pattern excludes) that make up the agent",
@@ -292,7 +293,7 @@ def _parse_settings(config: pytest.Config) -> Settings:
     return Settings(
         rootdir=config.rootpath,
         mode=_cache_mode(config),
-        cache_dir=config.rootpath / (_configured_cache_dir(config) or DEFAULT_CACHE_DIR),
+        cache_dir=_parse_cache_dir(config),
         on_miss=config.getoption("ctx_on_miss"),
         agent_paths=tuple(config.getini("ctx_agent_paths")),
         context_paths=tuple(config.getini("ctx_context_paths")),
@@ -361,10 +362,19 @@ def _cache_mode(config: pytest.Config) -> CacheMode:
     return CacheMode.AUTO if config.getoption("ctx_on_miss") == "call" else CacheMode.REPLAY
 
 
+def _parse_cache_dir(config: pytest.Config) -> Path | str:
+    from pytest_ctxfp._backend import is_url
+
+    place = _configured_cache_dir(config) or DEFAULT_CACHE_DIR
+    return place if is_url(place) else config.rootpath / place
+
+
 def _configured_cache_dir(config: pytest.Config) -> str | None:
+    from pytest_ctxfp._backend import is_url
+
     flag = config.getoption("ctx_cache_dir")
     return (
-        (flag and os.path.join(config.invocation_params.dir, flag))
+        (flag and (flag if is_url(flag) else os.path.join(config.invocation_params.dir, flag)))
         or os.environ.get("CTXFP_CACHE_DIR")
         or config.getini("ctx_cache_dir")
         or None

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
+from pytest_ctxfp._backend import local_folder
 from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
 from pytest_ctxfp._environment import hash_variables, read_versions
 from pytest_ctxfp._errors import CtxfpError, first_line
@@ -41,6 +42,7 @@ RECORDS = pytest.StashKey["list[Record]"]()
 SECTIONS = pytest.StashKey["list[tuple[str, str]]"]()
 LEDGER_PATH = pytest.StashKey[Path]()
 LEDGER_INPUT = "ctxfp_ledger"
+REMOTE_COPIES = ".ctxfp/remote-cache"
 PLUGIN_NAME = "ctxfp-session"
 
 _OK = ("passed", ".", "PASSED")
@@ -51,7 +53,7 @@ def get_runner(config: pytest.Config) -> Runner:
     if RUNNER not in config.stash:
         settings = get_settings(config)
         config.stash[RUNNER] = Runner(
-            TraceStore(settings.cache_dir, settings.mode),
+            TraceStore(settings.cache_dir, settings.mode, copies=settings.rootdir / REMOTE_COPIES),
             lambda: load_identity(settings),
             recorded_by=f"pytest-ctxfp {_version()}",
             counter=lambda: exact_counter(config),
@@ -132,10 +134,9 @@ def check_usage(config: pytest.Config) -> None:
     settings = get_settings(config)
     if settings.mode is CacheMode.OFF:
         return
-    if not _can_be_folder(settings.cache_dir):
-        message = (
-            f"the trace cache {str(settings.cache_dir)!r} is not a folder: name one with --ctx-cache-dir"
-        )
+    folder = local_folder(settings.cache_dir)
+    if folder is not None and not _can_be_folder(folder):
+        message = f"the trace cache {str(folder)!r} is not a folder: name one with --ctx-cache-dir"
         raise pytest.UsageError(message)
     try:
         get_runner(config).identity  # noqa: B018 - hashed here, used by every key

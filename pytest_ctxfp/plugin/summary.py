@@ -7,6 +7,7 @@ from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from pytest_ctxfp._backend import mask_url
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
@@ -139,11 +140,14 @@ def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
 def _describe_cache(settings: Settings) -> list[str]:
     if settings.mode is CacheMode.OFF:
         return ["off: every answer was asked for and none was stored (--ctx-cache uses the cache)"]
-    try:
-        place = settings.cache_dir.relative_to(settings.rootdir)
-    except ValueError:
-        place = settings.cache_dir
-    return [escape_line(f"{settings.mode.value}, {place}")]
+    return [escape_line(f"{settings.mode.value}, {_name_place(settings)}")]
+
+
+def _name_place(settings: Settings) -> str:
+    place = settings.cache_dir
+    if isinstance(place, str):
+        return mask_url(place)
+    return str(place.relative_to(settings.rootdir) if place.is_relative_to(settings.rootdir) else place)
 
 
 def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Settings) -> str:
