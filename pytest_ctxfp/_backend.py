@@ -13,7 +13,7 @@ from pytest_ctxfp._atomic import remove_stale_temporaries, write_atomically
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+(://|::)")
+_URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
 _LOCAL_URL = re.compile(r"(file|local)://", re.IGNORECASE)
 _DRIVE = re.compile(r"/[A-Za-z]:")
 _SECRETS = re.compile(r"(?<=://)\S*@")

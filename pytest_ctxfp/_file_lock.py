@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
-import time
-from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 if sys.platform == "win32":
     import msvcrt
 else:
     import fcntl
-
-_STALE_SECONDS = 3600.0
 
 
 class FileLock:
@@ -64,17 +64,14 @@ class FileLock:
 
 
 def remove_stale_locks(folder: Path) -> None:
-    """Remove the files of locks whose holders were killed, an hour after they were made.
+    """Remove the files of locks whose holders were killed.
 
     A file is removed by whoever holds its lock, so none is taken from a process that is at work.
     """
-    stale = time.time() - _STALE_SECONDS
     try:
-        with os.scandir(folder) as entries:
-            old = [entry.path for entry in entries if entry.stat().st_mtime < stale]
-        for path in old:
-            lock = FileLock(Path(path))
-            if lock.try_acquire():
+        for name in os.listdir(folder):
+            lock = FileLock(folder / name)
+            if name.endswith(".lock") and lock.try_acquire():
                 lock.release()
     except OSError:
         return

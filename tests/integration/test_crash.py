@@ -153,7 +153,8 @@ def check_after_kill(folder: Path, *, is_parallel: bool) -> None:
     asked = sorted(question for questions in read_begun(folder).values() for question in questions)
     assert asked == sorted(set(map(str, range(N_CASES))) - set(stored)), output
     assert len(read_stored(folder)) == N_CASES
-    assert list((folder / ".ctxfp/traces/.locks").iterdir()) == []
+    if asked:
+        assert list((folder / ".ctxfp/traces/.locks").iterdir()) == []
 
 
 def read_stored(folder: Path) -> dict[str, Trace]:
