@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeVar, cast
 
 from pytest_ctxfp._backend import StoreUnreachable, mask_url
@@ -76,6 +77,24 @@ def open_remote(url: str, *, copies: Path | None, writes: bool) -> tuple[FsspecB
     )
 
 
+@dataclass(slots=True)
+class Circuit:
+    """Whether a kind of access works, and until when it is not tried."""
+
+    outage: str | None = None
+    retry_at: float = 0.0
+
+    def check(self) -> None:
+        """Raise StoreUnreachable as long as the access is not to be tried."""
+        if self.outage is not None and time.monotonic() < self.retry_at:
+            raise StoreUnreachable(self.outage)
+
+    def open(self, outage: str) -> StoreUnreachable:
+        """Stop accesses for a while, and return the error that says why."""
+        self.outage, self.retry_at = outage, time.monotonic() + OUTAGE_SECONDS
+        return StoreUnreachable(outage)
+
+
 class Connection:
     """Access to a place, tried again where that may help, and left alone for a while where it doesn't.
 
@@ -83,13 +102,14 @@ class Connection:
         url: credentials in it are never shown.
 
     Attributes:
-        outage: why the place can't be reached, as far as the last access knows.
+        reading: whether the place answers at all.
+        writing: whether it takes what is written; who may only read goes on reading.
     """
 
     def __init__(self, url: str) -> None:
         self.place = mask_url(url)
-        self.outage: str | None = None
-        self._retry_at = 0.0
+        self.reading = Circuit()
+        self.writing = Circuit()
         self._file_system, root = _open(url)
         self.root = root.rstrip("/")
 
@@ -99,38 +119,67 @@ class Connection:
         protocol = self._file_system.protocol
         return not _WHOLE_WRITES.isdisjoint((protocol,) if isinstance(protocol, str) else protocol)
 
-    def access(self, use: Callable[[_FileSystem], T]) -> T:
-        """Return what an access gives.
+    def read_one(self, use: Callable[[_FileSystem], T]) -> T:
+        """Return what reading one file gives; that it is refused says nothing of the others.
 
         Raises:
-            FileNotFoundError: what the place says itself.
-            StoreUnreachable: it doesn't answer, or lets nobody in.
+            StoreUnreachable: the place doesn't answer.
+            OSError: the file is not there, or is refused.
         """
-        if self.outage is not None and time.monotonic() < self._retry_at:
-            raise StoreUnreachable(self.outage)
+        try:
+            return self._access(use, self.reading)
+        except (StoreUnreachable, FileNotFoundError):
+            raise
+        except _HOPELESS as error:
+            raise OSError(_describe(error)) from error
+
+    def list(self, use: Callable[[_FileSystem], T]) -> T:
+        """Return what reading many files, or their names, gives.
+
+        Raises:
+            FileNotFoundError: there is none.
+            StoreUnreachable: the place doesn't answer, or lets nobody in.
+        """
+        try:
+            return self._access(use, self.reading)
+        except _HOPELESS as error:
+            if isinstance(error, FileNotFoundError) and not _is_bucket_missing(error):
+                raise
+            outage = f"the store {self.place} can't be reached: {_describe(error)}"
+            raise self.reading.open(outage) from error
+
+    def write(self, use: Callable[[_FileSystem], object]) -> None:
+        """Write something.
+
+        Raises:
+            StoreUnreachable: the place doesn't answer, or doesn't take it.
+        """
+        self.reading.check()
+        try:
+            self._access(use, self.writing)
+        except _HOPELESS as error:
+            outage = f"the store {self.place} can't be written: {_describe(error)}"
+            raise self.writing.open(outage) from error
+
+    def _access(self, use: Callable[[_FileSystem], T], circuit: Circuit) -> T:
+        circuit.check()
         # After an outage one attempt is enough: whoever comes next doesn't wait for another.
-        pauses = iter(PAUSES if self.outage is None else ())
+        pauses = iter(PAUSES if circuit.outage is None else ())
         started = time.monotonic()
         while True:
             try:
                 result = use(self._file_system)
+            except _HOPELESS:
+                raise
             except Exception as error:  # each file system raises what its own library does
-                if isinstance(error, FileNotFoundError) and not _is_bucket_missing(error):
-                    self.outage = None
-                    raise
-                pause = None if isinstance(error, _HOPELESS) else next(pauses, None)
+                pause = next(pauses, None)
                 if pause is None or time.monotonic() - started > _PATIENCE_SECONDS:
-                    raise self._break_off(error) from error
+                    outage = f"the store {self.place} can't be reached: {_describe(error)}"
+                    raise circuit.open(outage) from error
                 time.sleep(pause)
             else:
-                self.outage = None
+                circuit.outage = None
                 return result
-
-    def _break_off(self, error: Exception) -> StoreUnreachable:
-        reason = mask_url(first_line(error) or "no reason given")
-        self.outage = f"the store {self.place} can't be reached: {type(error).__name__}: {reason}"
-        self._retry_at = time.monotonic() + OUTAGE_SECONDS
-        return StoreUnreachable(self.outage)
 
 
 class FsspecBackend:
@@ -154,11 +203,12 @@ class FsspecBackend:
         self._listed: dict[str, tuple[str, float]] | None = None
         self._fetched: dict[str, bytes] = {}
         self._is_made = connection.writes_whole
+        self._has_pending = False
 
     @property
     def outage(self) -> str | None:
         """Why the place can't be reached, as far as the last access knows."""
-        return self._connection.outage
+        return self._connection.reading.outage
 
     def place_of(self, name: str) -> str:
         """Return a file's address, without credentials."""
@@ -184,7 +234,7 @@ class FsspecBackend:
         try:
             data = self._fetched.pop(name, None)
             if data is None:
-                data = self._connection.access(lambda files: files.cat_file(self._path(name)))
+                data = self._connection.read_one(lambda files: files.cat_file(self._path(name)))
         except FileNotFoundError:
             return None if self._copies is None else self._copies.read_pending(name)
         if self._copies is not None and version:
@@ -198,12 +248,16 @@ class FsspecBackend:
         except OSError as error:
             if self._copies is None or not self._copies.keep_pending(name, data):
                 raise
+            self._has_pending = True
             message = f"{error}; kept in {self._copies.pending_folder} for a run that reaches it"
             raise StoreUnreachable(message) from error
         if self._listed is not None:
             self._listed.pop(name, None)
         if self._copies is not None:
             self._copies.drop_pending(name)
+        if self._has_pending:
+            self._has_pending = False
+            self._upload_pending(self._listed or {})
 
     def names(self) -> list[str]:
         """Return the names of all files."""
@@ -216,7 +270,7 @@ class FsspecBackend:
         missing = [name for name in names if not self._is_copied(name)]
         if missing:
             paths = [self._path(name) for name in missing]
-            found = self._connection.access(lambda files: files.cat(paths, on_error="omit"))
+            found = self._connection.list(lambda files: files.cat(paths, on_error="omit"))
             by_name = {path.rpartition("/")[2]: data for path, data in found.items()}
             self._fetched.update(by_name)
         return names
@@ -236,7 +290,7 @@ class FsspecBackend:
         """Return each file's version, and its time in seconds since 1970, listed once."""
         if self._listed is None:
             try:
-                entries = self._connection.access(lambda files: files.ls(self._root, detail=True))
+                entries = self._connection.list(lambda files: files.ls(self._root, detail=True))
             except FileNotFoundError:
                 entries = []
             self._listed = {
@@ -255,7 +309,10 @@ class FsspecBackend:
         for name in self._copies.pending_names():
             data = self._copies.read_pending(name)
             if data is not None and name not in listed:
-                self._upload(name, data)
+                try:
+                    self._upload(name, data)
+                except StoreUnreachable:
+                    return
             self._copies.drop_pending(name)
 
     def _upload(self, name: str, data: bytes) -> None:
@@ -263,14 +320,14 @@ class FsspecBackend:
             files.makedirs(self._root, exist_ok=True)
 
         if not self._is_made:
-            self._connection.access(make_folder)
+            self._connection.write(make_folder)
             self._is_made = True
         if self._connection.writes_whole:
-            self._connection.access(lambda files: files.pipe_file(self._path(name), data))
+            self._connection.write(lambda files: files.pipe_file(self._path(name), data))
             return
         temporary = self._path(f".{name}.{time.time_ns():x}.tmp")
-        self._connection.access(lambda files: files.pipe_file(temporary, data))
-        self._connection.access(lambda files: files.mv(temporary, self._path(name)))
+        self._connection.write(lambda files: files.pipe_file(temporary, data))
+        self._connection.write(lambda files: files.mv(temporary, self._path(name)))
 
 
 def _open(url: str) -> tuple[_FileSystem, str]:
@@ -317,6 +374,10 @@ def _read_time(when: object) -> float:
         return moment.timestamp()
     except (ValueError, OverflowError, OSError):
         return 0.0
+
+
+def _describe(error: Exception) -> str:
+    return f"{type(error).__name__}: {mask_url(first_line(error))}"
 
 
 def _is_bucket_missing(error: FileNotFoundError) -> bool:

@@ -220,8 +220,35 @@ def test_a_place_that_comes_back_is_used_again(files, monkeypatch):
     monkeypatch.setattr(_remote.time, "monotonic", lambda: now + 2 * _remote.OUTAGE_SECONDS + 2)
     files.is_down = False
     store.store(key, make_trace(key))
-    assert store.outage is None
     assert store.load(key) is not None
+    assert store.outage is None
+
+
+def test_who_may_not_write_goes_on_reading(files):
+    """A refused write is not tried again for a minute, and stops no stored answer from being used."""
+    key = make_key()
+    open_store().store(key, make_trace(key))
+    store = open_store()
+    assert store.load(key) is not None
+    files.failures = [PermissionError("Access Denied")]
+    files.requests.clear()
+    for n in range(1, 4):
+        with pytest.raises(StoreUnreachable, match="can't be written: PermissionError: Access Denied"):
+            store.store(make_key(n), make_trace(make_key(n)))
+    assert files.requests == ["put"]
+    assert store.outage is None
+    assert store.lookup(key).trace is not None
+
+
+def test_a_refused_object_is_that_objects_problem(files):
+    """An object that can't be read is said to be so; the next one is read all the same."""
+    for n in range(2):
+        open_store().store(make_key(n), make_trace(make_key(n)))
+    store = open_store()
+    assert store.load(make_key(0)) is not None
+    files.failures = [PermissionError("Forbidden")]
+    assert store.lookup(make_key(1)).problem.endswith(".json: can't be read: PermissionError: Forbidden")
+    assert store.lookup(make_key(1)).trace is not None
 
 
 def test_copies_serve_while_the_place_is_out_of_reach(files, tmp_path):
@@ -248,6 +275,19 @@ def test_pending_answers(files, tmp_path):
     assert open_store(tmp_path).load(key) is not None
     assert list(files.objects) == [f"{ROOT}/{key.hash()}.json"]
     assert not [name for _, _, names in os.walk(tmp_path) for name in names if name == f"{key.hash()}.json"]
+
+
+def test_pending_answers_follow_the_next_that_is_stored(files, tmp_path, monkeypatch):
+    """A place that comes back within a run gets what it missed: the machine may be gone afterwards."""
+    files.is_down = True
+    store = open_store(tmp_path)
+    with pytest.raises(StoreUnreachable):
+        store.store(make_key(0), make_trace(make_key(0)))
+    files.is_down = False
+    now = time.monotonic()
+    monkeypatch.setattr(_remote.time, "monotonic", lambda: now + _remote.OUTAGE_SECONDS + 1)
+    store.store(make_key(1), make_trace(make_key(1)))
+    assert sorted(files.objects) == sorted(f"{ROOT}/{make_key(n).hash()}.json" for n in range(2))
 
 
 def test_a_pending_answer_yields_to_one_that_came_since(files, tmp_path):
