@@ -79,10 +79,13 @@ class Copies:
             return False
         return True
 
-    def pending_names(self) -> list[str]:
-        """Return the names of the answers that wait."""
+    def pending(self) -> list[tuple[str, float]]:
+        """Return the names of the answers that wait, and since when, in seconds since 1970."""
         try:
-            return [name for name in os.listdir(self._pending) if not name.startswith(".")]
+            with os.scandir(self._pending) as entries:
+                return [
+                    (entry.name, entry.stat().st_mtime) for entry in entries if not entry.name.startswith(".")
+                ]
         except OSError:
             return []
 

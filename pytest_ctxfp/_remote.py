@@ -133,7 +133,7 @@ class Connection:
         except _HOPELESS as error:
             raise OSError(_describe(error)) from error
 
-    def list(self, use: Callable[[_FileSystem], T]) -> T:
+    def read_many(self, use: Callable[[_FileSystem], T]) -> T:
         """Return what reading many files, or their names, gives.
 
         Raises:
@@ -251,13 +251,11 @@ class FsspecBackend:
             self._has_pending = True
             message = f"{error}; kept in {self._copies.pending_folder} for a run that reaches it"
             raise StoreUnreachable(message) from error
-        if self._listed is not None:
-            self._listed.pop(name, None)
         if self._copies is not None:
             self._copies.drop_pending(name)
         if self._has_pending:
             self._has_pending = False
-            self._upload_pending(self._listed or {})
+            self._upload_pending()
 
     def names(self) -> list[str]:
         """Return the names of all files."""
@@ -270,7 +268,7 @@ class FsspecBackend:
         missing = [name for name in names if not self._is_copied(name)]
         if missing:
             paths = [self._path(name) for name in missing]
-            found = self._connection.list(lambda files: files.cat(paths, on_error="omit"))
+            found = self._connection.read_many(lambda files: files.cat(paths, on_error="omit"))
             by_name = {path.rpartition("/")[2]: data for path, data in found.items()}
             self._fetched.update(by_name)
         return names
@@ -290,7 +288,7 @@ class FsspecBackend:
         """Return each file's version, and its time in seconds since 1970, listed once."""
         if self._listed is None:
             try:
-                entries = self._connection.list(lambda files: files.ls(self._root, detail=True))
+                entries = self._connection.read_many(lambda files: files.ls(self._root, detail=True))
             except FileNotFoundError:
                 entries = []
             self._listed = {
@@ -299,16 +297,17 @@ class FsspecBackend:
                 if entry.get("type") == "file"
             }
             if self._writes:
-                self._upload_pending(self._listed)
+                self._upload_pending()
         return self._listed
 
-    def _upload_pending(self, listed: Mapping[str, object]) -> None:
-        """Upload what earlier runs could not; an answer that came from elsewhere since is as good."""
+    def _upload_pending(self) -> None:
+        """Upload what earlier runs could not, unless a newer answer came from elsewhere since."""
         if self._copies is None:
             return
-        for name in self._copies.pending_names():
+        listed = self._listed or {}
+        for name, when in self._copies.pending():
             data = self._copies.read_pending(name)
-            if data is not None and name not in listed:
+            if data is not None and when >= listed.get(name, _UNKNOWN)[1]:
                 try:
                     self._upload(name, data)
                 except StoreUnreachable:
@@ -324,10 +323,13 @@ class FsspecBackend:
             self._is_made = True
         if self._connection.writes_whole:
             self._connection.write(lambda files: files.pipe_file(self._path(name), data))
-            return
-        temporary = self._path(f".{name}.{time.time_ns():x}.tmp")
-        self._connection.write(lambda files: files.pipe_file(temporary, data))
-        self._connection.write(lambda files: files.mv(temporary, self._path(name)))
+        else:
+            temporary = self._path(f".{name}.{time.time_ns():x}.tmp")
+            self._connection.write(lambda files: files.pipe_file(temporary, data))
+            self._connection.write(lambda files: files.mv(temporary, self._path(name)))
+        self._fetched.pop(name, None)
+        if self._listed is not None:
+            self._listed[name] = ("", time.time())
 
 
 def _open(url: str) -> tuple[_FileSystem, str]:

@@ -39,6 +39,7 @@ class FakeFiles:
         self.is_down = False
         self.n_versions = 0
         self.versions: dict[str, int] = {}
+        self.times: dict[str, float] = {}
 
     def _count(self, request: str) -> None:
         self.requests.append(request)
@@ -65,6 +66,7 @@ class FakeFiles:
         self._count("put")
         self.n_versions += 1
         self.objects[path], self.versions[path] = value, self.n_versions
+        self.times[path] = time.time() + self.n_versions / 1000
 
     def ls(self, path: str, *, detail: bool) -> list[dict[str, object]]:
         """Return what is in a folder."""
@@ -79,7 +81,7 @@ class FakeFiles:
                 "type": "file",
                 "size": len(self.objects[name]),
                 "ETag": f'"{self.versions[name]}"',
-                "mtime": float(self.versions[name]),
+                "mtime": self.times[name],
             }
             for name in found
         ]
@@ -277,6 +279,29 @@ def test_pending_answers(files, tmp_path):
     assert not [name for _, _, names in os.walk(tmp_path) for name in names if name == f"{key.hash()}.json"]
 
 
+def test_a_pending_refresh_is_not_lost(files, tmp_path):
+    """An answer that was to replace an older one replaces it later, and no copy of the older is used."""
+    key = make_key()
+    open_store().store(key, make_trace(key, 1))
+    files.times = dict.fromkeys(files.times, time.time() - 60)
+    open_store(tmp_path).load(key)
+    files.is_down = True
+    with pytest.raises(StoreUnreachable):
+        open_store(tmp_path, "refresh").store(key, make_trace(key, 2))
+    files.is_down = False
+    assert open_store(tmp_path).load(key).result == 2
+    assert open_store().load(key).result == 2
+
+
+def test_what_a_process_stores_it_lists(files):
+    """The names are listed once, and what is stored afterwards is among them."""
+    store = open_store()
+    assert list(store.entries()) == []
+    store.store(make_key(), make_trace(make_key()))
+    assert [path.name for path, _ in store.entries()] == [f"{make_key().hash()}.json"]
+    assert files.requests == ["list", "put", "get"]
+
+
 def test_pending_answers_follow_the_next_that_is_stored(files, tmp_path, monkeypatch):
     """A place that comes back within a run gets what it missed: the machine may be gone afterwards."""
     files.is_down = True
@@ -355,7 +380,7 @@ def test_a_copy_that_cannot_be_written_is_no_error(tmp_path):
     assert copies.read("f", "v") is None
     assert copies.read_latest("f") is None
     assert not copies.keep_pending("f", b"x")
-    assert copies.pending_names() == []
+    assert copies.pending() == []
 
 
 @pytest.mark.parametrize(
