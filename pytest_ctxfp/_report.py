@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
 
 MAX_ANSWER_BYTES = 64 * 1024
+ROOT_FOLDER = "./"
 
 Origin = Literal["hit", "miss", "refreshed", "uncached"]
 """Where an answer came from: the cache, or a call."""
@@ -211,6 +212,8 @@ class RunReport:
         recorded_at: when the run ended, UTC, ISO 8601.
         recorded_by: name and version of the program.
         manifests: for a tree SHA of a key, the SHA of each of its files by name.
+        covered: golden files of which all cases were to run, and folders (ending in ``/``) of which all
+            files were; None where nobody kept that, which then is all of it in a full run.
         notes: what a reader should know of the run.
     """
 
@@ -224,6 +227,7 @@ class RunReport:
     recorded_at: str | None = None
     recorded_by: str | None = None
     manifests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    covered: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -236,8 +240,21 @@ class RunReport:
 
     @property
     def is_full(self) -> bool:
-        """Whether all collected cases ran, so that one that isn't there is gone."""
+        """Whether all collected cases ran."""
         return self.complete and self.selected_cases == self.total_cases
+
+    def lacks(self, case: CaseReport) -> bool:
+        """Whether a case that isn't here is gone: all of its file, or of its file's folder, was to run."""
+        if self.covered is None:
+            return self.is_full
+        if not self.complete or case.file in self.covered:
+            return self.complete
+        is_file_here = any(case.file == other.file for other in self.cases)
+        return not is_file_here and any(
+            case.file.startswith(folder) or (folder == ROOT_FOLDER and not case.file.startswith("../"))
+            for folder in self.covered
+            if folder.endswith("/")
+        )
 
     @property
     def totals(self) -> Totals:
