@@ -115,11 +115,17 @@ def _rows(groups: dict[str, Flips]) -> list[str]:
 
 
 def _describe_group(flips: Flips) -> str:
-    regressions = f" ({flips.regressions} regressions)" if flips.regressions else ""
-    text = f"{flips.n} cases: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
+    regressions = f" ({_plural(flips.regressions, 'regression')})" if flips.regressions else ""
+    text = (
+        f"{_plural(flips.n, 'case')}: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
+    )
     if flips.p_adjusted is None:
         return text
     return f"{text}; p = {format_p(flips.p)} (Holm {format_p(flips.p_adjusted)})"
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def _block(label: str, lines: Iterable[str]) -> list[str]:

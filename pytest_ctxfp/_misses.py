@@ -117,6 +117,7 @@ def _explain_nearest(
             f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
         ),
         "model": lambda: f"model: {nearest.model} -> {key.model}",
+        "sample": lambda: "new sample",
         **of_calls,
         **explain_surroundings(nearest, key, store, identity),
     }

@@ -172,6 +172,8 @@ class ReportHooks:
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary where a golden case ran or a context was checked."""
+        if _ran_nothing(self._config):
+            return
         settings = get_settings(self._config)
         lines = render_snapshots(self._facts, settings)
         if self._facts.cases() or self._facts.helper_calls():

@@ -69,7 +69,7 @@ def render_summary(
         ("not asked", _list_unasked(both)),
         ("re-scored", _list_rescored(samples)),
         ("served", _list_served(both)),
-        ("cost", [_sum_costs(facts.calls(), both)]),
+        ("cost", [_sum_costs(facts.calls(), [*both, *facts.confirming()])]),
         ("scorers", _sum_judge_costs(facts.judged(), samples)),
         ("accuracy", _measure_accuracy(cases) if cases else []),
         ("warning", _list_problems(both)),
@@ -293,8 +293,8 @@ def _list_rescored(cases: list[CaseRecord]) -> list[str]:
     return [*capped(lines), *([f"{n_kept} with the verdict they had"] if n_kept else [])]
 
 
-def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
-    hits = [record for record in cases if record["state"] == "hit"]
+def _sum_costs(calls: list[CaseRecord], answers: list[CaseRecord]) -> str:
+    hits = [record for record in answers if record["state"] == "hit"]
     return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
 
 
