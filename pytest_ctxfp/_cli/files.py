@@ -4,27 +4,69 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._atomic import write_atomically
-from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._errors import CtxfpError, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
 
     from pytest_ctxfp._model import JSONValue
 
 STDIN = "-"
 
 
+def show_name(name: str) -> str:
+    """Return a file's name as messages have it: on one line, without what steers a terminal."""
+    return "(standard input)" if name == STDIN else escape_line(name)
+
+
+def refuse_second_stdin(names: Iterable[str]) -> None:
+    """Refuse more than one ``-``: standard input can be read once.
+
+    Raises:
+        CtxfpError: there is more than one.
+    """
+    if list(names).count(STDIN) > 1:
+        message = "only one file can be '-', standard input: save the other one and name it"
+        raise CtxfpError(message)
+
+
+@contextmanager
+def naming(name: str) -> Iterator[None]:
+    """Turn a fault found in a file's content into one line that begins with the file's name.
+
+    Raises:
+        CtxfpError: for what the block raised: this package's own errors, values that are wrong, too large
+            or nested too deep.
+    """
+    try:
+        yield
+    except RecursionError:
+        message = f"{show_name(name)}: nested too deep: flatten it"
+        raise CtxfpError(message) from None
+    except (CtxfpError, ValueError, OverflowError) as error:
+        message = f"{show_name(name)}: {first_line(error)}"
+        raise CtxfpError(message) from None
+
+
 def read_bytes(name: str) -> bytes:
     """Return what a file holds; ``-`` is standard input.
 
     Raises:
+        CtxfpError: standard input is closed.
         OSError: no such file, or one that can't be read.
     """
-    return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    if name != STDIN:
+        return Path(name).read_bytes()
+    if sys.stdin is None:
+        message = "standard input is closed: name a file in place of '-'"
+        raise CtxfpError(message)
+    return sys.stdin.buffer.read()
 
 
 def read_text(name: str) -> str:
@@ -37,7 +79,7 @@ def read_text(name: str) -> str:
     try:
         return read_bytes(name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        message = f"{name}: not UTF-8 (byte {error.start}): save it as UTF-8"
+        message = f"{show_name(name)}: not UTF-8 (byte {error.start}): save it as UTF-8"
         raise CtxfpError(message) from None
 
 
