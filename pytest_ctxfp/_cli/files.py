@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,23 +59,24 @@ def read_bytes(name: str) -> bytes:
     """Return what a file holds; ``-`` is standard input.
 
     Raises:
-        CtxfpError: standard input is closed.
-        OSError: no such file, or one that can't be read.
+        CtxfpError: no such file, one that can't be read, or standard input is closed.
     """
-    if name != STDIN:
-        return Path(name).read_bytes()
-    if sys.stdin is None:
+    if name == STDIN and sys.stdin is None:
         message = "standard input is closed: name a file in place of '-'"
         raise CtxfpError(message)
-    return sys.stdin.buffer.read()
+    try:
+        return sys.stdin.buffer.read() if name == STDIN else Path(name).read_bytes()
+    except (OSError, ValueError) as error:  # ValueError: a path with a null character
+        reason = getattr(error, "strerror", None) or str(error)
+        message = f"{show_name(name)}: can't be read ({reason}): correct the path or its permissions"
+        raise CtxfpError(message) from None
 
 
 def read_text(name: str) -> str:
     """Return the text of a file in UTF-8, with or without a byte order mark.
 
     Raises:
-        CtxfpError: the file is not UTF-8.
-        OSError: no such file, or one that can't be read.
+        CtxfpError: no such file, or one that can't be read or is not UTF-8.
     """
     try:
         return read_bytes(name).decode("utf-8-sig")
@@ -85,8 +87,7 @@ def read_text(name: str) -> str:
 
 def print_lines(lines: Iterable[str]) -> None:
     """Print lines, whatever the terminal's encoding: what it can't show is escaped."""
-    for line in lines:
-        _write(f"{line}\n")
+    _write("".join(f"{line}\n" for line in lines))
 
 
 def print_json(value: JSONValue) -> None:
@@ -95,8 +96,14 @@ def print_json(value: JSONValue) -> None:
 
 
 def _write(text: str) -> None:
+    """Write to standard output; a reader that has seen enough (`| head`) doesn't change the exit status."""
     encoding = sys.stdout.encoding or "utf-8"
-    sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+    try:
+        sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # What is buffered, and what is still to come, must go somewhere.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def write_text(name: str, text: str) -> None:

@@ -84,8 +84,7 @@ def read_context(name: str, arguments: argparse.Namespace) -> FileContext:
     """Read a context and split it as the options say.
 
     Raises:
-        CtxfpError: what ``--split`` expects is not in the file.
-        OSError: the file can't be read.
+        CtxfpError: the file can't be read, or isn't what ``--split`` expects.
     """
     return _split(name, read_bytes(name), arguments)
 
@@ -95,7 +94,6 @@ def read_side(name: str, arguments: argparse.Namespace) -> FileContext:
 
     Raises:
         CtxfpError: as `read_context`; also a fingerprint with a fault, or several in one file.
-        OSError: the file can't be read.
     """
     data = read_bytes(name)
     value = _load_json(data)
@@ -144,14 +142,17 @@ def _split(name: str, data: bytes, arguments: argparse.Namespace) -> FileContext
 
 def _parse_request(name: str, data: bytes) -> object:
     try:
-        return json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        value: object = json.loads(data.decode("utf-8-sig"), parse_constant=_refuse_constant)
+        if isinstance(value, dict) or is_request(value):
+            return value
+        reason = "neither a chat request, nor a list of messages, nor an object of names and texts"
     except RecursionError:
-        reason = "nested too deep"
+        reason = "JSON nested too deep"
     except UnicodeDecodeError as error:
-        reason = f"not UTF-8 at byte {error.start}"
+        reason = f"not UTF-8 (byte {error.start})"
     except ValueError as error:
-        reason = str(error)
-    message = f"{show_name(name)}: no JSON ({reason}), which --split=messages reads: for a text leave it out"
+        reason = f"no JSON: {error}"
+    message = f"{show_name(name)}: {reason}, so --split=messages can't read it: for a text leave that out"
     raise CtxfpError(message)
 
 

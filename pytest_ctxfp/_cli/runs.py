@@ -149,8 +149,6 @@ def _check_output(name: str | None) -> None:
 def _write(name: str | None, text: str) -> None:
     try:
         write_text(name or STDIN, text)
-    except BrokenPipeError:
-        raise
     except OSError as error:  # it names a temporary file, which says nothing to anybody
         message = f"{show_name(name or STDIN)}: can't be written: {error.strerror or error}"
         raise CtxfpError(message) from None
