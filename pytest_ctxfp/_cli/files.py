@@ -97,6 +97,9 @@ def print_json(value: JSONValue) -> None:
 
 def _write(text: str) -> None:
     """Write to standard output; a reader that has seen enough (`| head`) doesn't change the exit status."""
+    if sys.stdout is None:
+        message = "standard output is closed: send it to a file or to /dev/null"
+        raise CtxfpError(message)
     encoding = sys.stdout.encoding or "utf-8"
     try:
         sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
@@ -104,6 +107,9 @@ def _write(text: str) -> None:
     except BrokenPipeError:
         # What is buffered, and what is still to come, must go somewhere.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except OSError as error:
+        message = f"(standard output): can't be written: {error.strerror or error}"
+        raise CtxfpError(message) from None
 
 
 def write_text(name: str, text: str) -> None:

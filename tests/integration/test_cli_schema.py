@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
+import os
+import sys
 
 import jsonschema
 import pytest
@@ -24,6 +28,25 @@ def test_it_prints_the_schema(ctxfp, args, schema) -> None:
     assert done.stdout.isascii()
     assert json.loads(done.stdout) == schema
     jsonschema.Draft202012Validator.check_schema(json.loads(done.stdout))
+
+
+def test_closed_standard_output_is_refused(capsys, monkeypatch) -> None:
+    """Where there is no standard output, that is said on standard error."""
+    monkeypatch.setattr(sys, "stdout", None)
+    assert main(["schema"]) == 2
+    assert capsys.readouterr().err.startswith("ctxfp: standard output is closed")
+
+
+def test_full_standard_output_is_refused(capsys, monkeypatch) -> None:
+    """Where what is printed has no room, that is a line and exit status 2, not half an answer."""
+
+    class Full(io.StringIO):
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(sys, "stdout", Full())
+    assert main(["schema"]) == 2
+    assert "(standard output): can't be written: No space left" in capsys.readouterr().err
 
 
 def test_another_kind_is_wrong_usage(capsys) -> None:
