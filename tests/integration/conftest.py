@@ -137,6 +137,35 @@ class Project:
         return sorted((self.path / folder).glob("*.json"))
 
 
+CTXFP = "import sys; from pytest_ctxfp._cli import main; sys.exit(main())"
+
+
+@pytest.fixture
+def ctxfp(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command ``ctxfp`` as a program: arguments and standard input in, what it did out.
+
+    It runs in the test's folder. The program is not looked for beside the interpreter: this works in a
+    checkout, too.
+    """
+
+    def run(
+        *args: str,
+        input: str | None = None,  # noqa: A002 - as subprocess has it
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", CTXFP, *args],
+            input=input,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return run
+
+
 @pytest.fixture
 def empty_project(pytester: pytest.Pytester) -> Project:
     """A project without any file."""
