@@ -7,7 +7,6 @@ import json
 import os
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._cli.files import print_json, print_lines
@@ -18,6 +17,7 @@ from pytest_ctxfp._store import JUDGE_SHA, CacheMode, TraceStore, recorded_time
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
+    from pathlib import Path
 
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._trace import Trace
@@ -246,7 +246,7 @@ def _show(arguments: argparse.Namespace) -> int:
         print_lines(([""] if number else []) + trace_lines(items[0]))
         if len(items) > 1:
             others = ", ".join(item.key[:_SHORT] for item in items[1:])
-            print_lines([f"older      {others}"])
+            print_lines([f"{'older':<13}{others}"])
     return 0
 
 
@@ -341,12 +341,9 @@ def _layer_lines(context: object) -> list[str]:
     if not isinstance(layers, dict):
         return []
     order = context.get("order") if isinstance(context, dict) else None
-    names = [name for name in order if name in layers] if _is_list_of_texts(order) else list(layers)
-    return [_layer_line(name, layers[name]) for name in names]
-
-
-def _is_list_of_texts(value: object) -> bool:
-    return isinstance(value, list) and all(isinstance(item, str) for item in value)
+    if not isinstance(order, list) or not all(isinstance(name, str) for name in order):
+        order = list(layers)
+    return [_layer_line(name, layers[name]) for name in order if name in layers]
 
 
 def _layer_line(name: str, layer: object) -> str:

@@ -8,7 +8,6 @@ import re
 import stat
 import time
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._cli.cache import (
@@ -30,6 +29,7 @@ from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
+    from pathlib import Path
 
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._report import RunReport
@@ -61,7 +61,11 @@ class Pruning:
     @property
     def paths(self) -> list[Path]:
         """The files that would be deleted."""
-        return [*(item.path for item in (*self.stored, *self.corrupt)), *self.leftovers]
+        return [
+            *(item.path for item in self.stored),
+            *(item.path for item in self.corrupt),
+            *self.leftovers,
+        ]
 
 
 def add_prune(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
