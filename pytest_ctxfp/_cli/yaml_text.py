@@ -10,7 +10,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
 
 _NAME = re.compile("[A-Za-z_][A-Za-z0-9_-]*")
-_WORDS_OF_YAML = frozenset({"null", "true", "false", "yes", "no", "on", "off", "y", "n"})
+_WORDS_OF_YAML = frozenset({"null", "true", "false", "yes", "no", "on", "off"})
 
 
 def write_text(text: str) -> str:

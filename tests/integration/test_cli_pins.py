@@ -119,8 +119,8 @@ def test_stamp_adds_a_line_where_there_is_no_pin(project: Path, name: str) -> No
     [
         ('{"cases": [{"id": "a", "question": "q", "expected": {"rows": [[1]]}}]}',
          '{"context_version": "golden@V", "cases"'),
-        ('{\n  "dataset": "shöp",\n  "cases": [{"id": "a", "question": "\\ud83d\\ude00",'
-         ' "expected": {"rows": [[1]]}}]\n}\n',
+        (('{\n  "dataset": "shöp",\n  "cases": [{"id": "a", "question": "\\ud83d\\ude00",'
+         ' "expected": {"rows": [[1]]}}]\n}\n'),
          '{\n  "context_version": "sh\\u00f6p@V",\n  "dataset"'),
         ('{"context_version":"s@v1","cases":[{"id":"a","question":"q","expected":{"rows":[[1]]}}]}',
          '{"context_version":"s@V","cases"'),
