@@ -7,14 +7,14 @@ import os
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._cli import cache, capture, contexts, pins, rescoring
+from pytest_ctxfp._cli import cache, capture, contexts, pins, plan, rescoring
 from pytest_ctxfp._display import escape_lines
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COMMAND_GROUPS = (contexts, cache, pins, capture, rescoring)
+COMMAND_GROUPS = (contexts, cache, pins, capture, rescoring, plan)
 """Modules of commands, each with ``add_commands(subparsers)``, in the order of the help text."""
 
 EXIT_USAGE = 2

@@ -27,6 +27,7 @@ _SHORT = 12
 _COLUMNS = ("KEY", "CASE", "SAMPLE", "MODEL", "AGENT", "RECORDED", "USD", "STATUS")
 _MAX_CELL = 40
 _MAX_SHOWN = 4_000
+_MAX_USD = 10**12
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,9 +160,15 @@ def read_store(store: TraceStore) -> tuple[list[Stored], list[Corrupt]]:
     return sorted(stored, key=lambda item: (-item.time, item.key)), corrupt
 
 
+def known_cost(trace: Trace) -> float | None:
+    """Return what an answer cost in USD; None where that is unknown, or no amount that anybody pays."""
+    cost = trace.cost
+    return float(cost) if cost is not None and cost <= _MAX_USD else None
+
+
 def sum_costs(stored: Iterable[Stored]) -> str:
     """Return what answers cost: ``0.0400 USD``, ``0.0400 USD and 2 of unknown cost``."""
-    costs = [item.trace.cost for item in stored]
+    costs = [known_cost(item.trace) for item in stored]
     known = [cost for cost in costs if cost is not None]
     n_unknown = len(costs) - len(known)
     if n_unknown and not known:
@@ -198,7 +205,7 @@ def _cells(item: Stored) -> tuple[str, ...]:
         escape_line(trace.model, limit=_MAX_CELL),
         escape_line(trace.agent_sha, limit=_SHORT + 1).rstrip("…"),
         shorten_time(trace.recorded_at) if trace.recorded_at else "-",
-        "-" if trace.cost is None else f"{trace.cost:.4f}",
+        "-" if (cost := known_cost(trace)) is None else f"{cost:.4f}",
         "verdict" if item.is_verdict else trace.status,
     )
 
@@ -324,7 +331,8 @@ def trace_lines(item: Stored) -> list[str]:
 def _recorded(trace: Trace) -> str:
     when = shorten_time(trace.recorded_at) if trace.recorded_at else "at an unknown time"
     by = f" by {trace.recorded_by}" if trace.recorded_by else ""
-    parts = [f"{when}{by}", "an unknown cost" if trace.cost is None else f"{trace.cost:.4f} USD"]
+    cost = known_cost(trace)
+    parts = [f"{when}{by}", "an unknown cost" if cost is None else f"{cost:.4f} USD"]
     if trace.turns is not None:
         parts.append(count(trace.turns, "turn"))
     parts.append(f"{trace.latency_ms} ms")

@@ -145,7 +145,9 @@ def _state_line(state: dict[str, str | None]) -> str:
 
 def _stamp(arguments: argparse.Namespace) -> int:
     project = find_project()
-    sha = hash_sources(project, arguments.paths).sha
+    sources = hash_sources(project, arguments.paths)
+    _refuse_circles(arguments.golden, sources, project)
+    sha = sources.sha
     # All are edited in memory before the first is written: a bad one leaves all as they are.
     edits = [_edit(name, sha) for name in arguments.golden]
     for path, data, line in edits:
@@ -153,6 +155,16 @@ def _stamp(arguments: argparse.Namespace) -> int:
             _write(path, data)
         print_lines([line])
     return 0
+
+
+def _refuse_circles(names: Sequence[str], sources: Manifest, project: Project) -> None:
+    """Refuse to pin a file to a state that the pin itself would change."""
+    pinned = dict(sources.entries)
+    for name in names:
+        inside = project.name_of(os.path.realpath(name))
+        if inside in pinned:
+            message = f"{name}: is itself one of the context sources: leave it out of them with '!{inside}'"
+            raise CtxfpError(message)
 
 
 def _edit(name: str, sha: str) -> tuple[str, bytes | None, str]:

@@ -16,6 +16,7 @@ from pytest_ctxfp._cli.cache import (
     add_command,
     add_dir_option,
     count,
+    known_cost,
     open_store,
     read_store,
     sum_costs,
@@ -28,7 +29,7 @@ from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
     from pytest_ctxfp._model import JSONValue
@@ -231,7 +232,7 @@ def _sum_up(pruning: Pruning) -> str:
 
 
 def _to_json(pruning: Pruning, *, is_deleted: bool) -> dict[str, JSONValue]:
-    costs: Iterable[float | None] = [item.trace.cost for item in pruning.stored]
+    costs = [known_cost(item.trace) for item in pruning.stored]
     stored: list[JSONValue] = [to_json(item) for item in pruning.stored]
     corrupt: list[JSONValue] = [str(item.path) for item in pruning.corrupt]
     leftovers: list[JSONValue] = [str(path) for path in pruning.leftovers]
@@ -239,7 +240,7 @@ def _to_json(pruning: Pruning, *, is_deleted: bool) -> dict[str, JSONValue]:
         "deleted": is_deleted,
         "traces": stored,
         "cost": sum(cost for cost in costs if cost is not None),
-        "unknown_costs": sum(item.trace.cost is None for item in pruning.stored),
+        "unknown_costs": costs.count(None),
         "corrupt": corrupt,
         "leftovers": leftovers,
         "kept": pruning.n_kept,

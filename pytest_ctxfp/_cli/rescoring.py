@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._cli.cache import add_command, add_dir_option, count, open_store
+from pytest_ctxfp._cli.cache import add_command, add_dir_option, count, known_cost, open_store
 from pytest_ctxfp._cli.files import print_json, print_lines
 from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._cli.reports import read_report
@@ -41,7 +41,7 @@ class Scored:
     @property
     def cost(self) -> float | None:
         """USD, or None where unknown."""
-        return self.trace.cost
+        return known_cost(self.trace)
 
     @property
     def latency_ms(self) -> int | None:

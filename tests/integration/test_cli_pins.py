@@ -156,6 +156,18 @@ def test_stamp_leaves_files_alone_where_it_has_no_safe_place(
     assert (path.read_bytes().decode(), good.read_text()) == (text, CASES)
 
 
+def test_stamp_refuses_a_file_that_is_its_own_source(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A pin of a state that the pin is part of would be stale at once: the exclusion to write is said."""
+    write("context/golden.yaml", CASES)
+    assert main(["stamp", "context/golden.yaml"]) == 2
+    assert "leave it out of them with '!context/golden.yaml'" in capsys.readouterr().err
+    (project / "pytest.ini").write_text("[pytest]\nctx_context_paths = context !context/golden.yaml\n")
+    assert main(["stamp", "context/golden.yaml"]) == 0
+    assert main(["verify-context"]) == 0
+
+
 def test_stamp_leaves_a_fresh_pin_and_keeps_links_and_permissions(project: Path) -> None:
     """A pin that is right is not touched, however short; a link stays one, and modes stay as they were."""
     short = f"context_version: shop@{sha_of(project)[:7].upper()}\n{CASES}"
