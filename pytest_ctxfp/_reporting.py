@@ -37,7 +37,7 @@ def sample_report(outcome: Outcome) -> SampleReport:
         scorer_cost=None if judgement is None or judgement.hit else judgement.cost,
         recorded_at=trace.recorded_at,
         served_model=trace.served_model,
-        why=tuple(part.detail for part in outcome.why),
+        why=tuple(part.what for part in outcome.why),
     )
 
 

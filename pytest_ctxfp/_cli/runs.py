@@ -11,11 +11,11 @@ from pytest_ctxfp._cli.files import (
     naming,
     print_json,
     print_lines,
-    read_text,
     refuse_second_stdin,
     show_name,
     write_text,
 )
+from pytest_ctxfp._cli.reports import read_report
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def _gate(arguments: argparse.Namespace) -> int:
 
     names = arguments.baseline, arguments.current
     refuse_second_stdin(names)
-    baseline, current = map(_read_report, names)
+    baseline, current = map(read_report, names)
     gate = _compare(baseline, current, arguments)
     if arguments.json:
         print_json(gate.to_dict())
@@ -107,20 +107,12 @@ def _report(arguments: argparse.Namespace) -> int:
     _check_output(arguments.output)
     names = [arguments.file] if arguments.baseline is None else [arguments.baseline, arguments.file]
     refuse_second_stdin(names)
-    *baselines, report = map(_read_report, names)
+    *baselines, report = map(read_report, names)
     gate = _compare(baselines[0], report, arguments) if baselines else None
     with naming(arguments.file):
         markdown = report_to_markdown(report, gate)
     _write(arguments.output, markdown)
     return 0
-
-
-def _read_report(name: str) -> RunReport:
-    from pytest_ctxfp._report_json import report_from_json
-
-    text = read_text(name)
-    with naming(name):
-        return report_from_json(text)
 
 
 def _compare(baseline: RunReport, current: RunReport, arguments: argparse.Namespace) -> GateResult:

@@ -131,7 +131,7 @@ class CaseSampler:
                 state="skipped" if self._is_skip(problem) else "error",
                 reason=record["reason"],
                 sample=suite.sample,
-                why=tuple(record.get("why_detail", ())),
+                why=tuple(record.get("why", ())),
                 estimated_cost=record.get("estimated_cost"),
             )
             record["report"] = describe_case(self._run, self._item, sample, model=suite.model)
