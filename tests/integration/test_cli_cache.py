@@ -226,7 +226,7 @@ def test_prune_says_what_a_report_can_not_prove(capsys: pytest.CaptureFixture[st
     ("args", "said"),
     [
         ([], "add --older-than 30d, --unused-by run.json or both"),
-        (["--unused-by", "gone.json"], "gone.json: No such file"),
+        (["--unused-by", "gone.json"], "gone.json: can't be read"),
         (["--unused-by", "good.json", "bad.json"], "bad.json: this is no report"),
         (["--older-than", "1h", "--unused-by", "latin.json"], "latin.json: not UTF-8"),
     ],
