@@ -312,15 +312,15 @@ def test_many(client):
 """
 
 
-def test_thread_pool(suite: Project, how: list[str]) -> None:
+def test_thread_pool(suite: Project) -> None:
     """A helper called from a pool's threads finds its test; the order of the threads decides nothing."""
     suite.write("test_many.py", POOL)
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["calls*10: 0 hit, 10 miss"])
     assert len(asked(suite)) == 10
     for _ in range(3):
-        result = suite.run("--ctx-cache", *how)
+        result = suite.run("--ctx-cache")
         result.stdout.fnmatch_lines(["calls*10: 10 hit, 0 miss*"])
         assert asked(suite) == []
 
@@ -372,7 +372,7 @@ def ctx_agent():
 """
 
 
-def test_cached_retrieval_needs_no_credentials(suite: Project, how: list[str]) -> None:
+def test_cached_retrieval_needs_no_credentials(suite: Project) -> None:
     """With retrieval cached by ``cached_call``, a golden suite runs under ``--ctx-on-miss=fail`` without any
     credentials; and an edit of the agent doesn't retrieve again.
     """
@@ -380,28 +380,28 @@ def test_cached_retrieval_needs_no_credentials(suite: Project, how: list[str]) -
     suite.write(
         "golden.yaml", "cases:\n  - {id: n, question: how many?, match: scalar, expected: {rows: [[99]]}}\n"
     )
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["find: how many?", "how many?"]
     suite.write("no_key", "")
-    suite.run("--ctx-on-miss=fail", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-on-miss=fail").assert_outcomes(passed=1)
     assert asked(suite) == []
     (suite.path / "no_key").unlink()
     suite.write("agent/prompt.md", "Be long.\n")
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["how many?"]
 
 
-def test_refused_call_fails_or_skips(suite: Project, how: list[str]) -> None:
+def test_refused_call_fails_or_skips(suite: Project) -> None:
     """Without a stored answer ``--ctx-on-miss=fail`` fails the test with reason and command, ``skip`` skips
     it, and nobody is asked.
     """
     suite.write("test_support.py", SYNC)
     suite.write("no_key", "")
-    result = suite.run("--ctx-on-miss=fail", *how)
+    result = suite.run("--ctx-on-miss=fail")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*no stored answer (new call); asking would cost an unknown amount*"])
     result.stdout.fnmatch_lines(["*ask and store it: pytest test_support.py::test_refund --ctx-cache*"])
-    suite.run("--ctx-on-miss=skip", *how).assert_outcomes(skipped=2)
+    suite.run("--ctx-on-miss=skip").assert_outcomes(skipped=2)
     assert asked(suite) == []
 
 
