@@ -1,0 +1,408 @@
+"""``--ctx-baseline``: a run held against an earlier one; noise is no news, and a real regression is."""
+
+from __future__ import annotations
+
+import shutil
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from .conftest import CaseSuite
+
+OK, RED, USAGE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR
+GREEN_LINE, RED_LINE = "gate*GREEN", "gate*RED: *"
+
+
+def test_one_flip_under_the_same_key_is_noise(suite: CaseSuite, how: list[str]) -> None:
+    """A case that is asked again under its key and fails once is noise: listed, and green."""
+    suite.make(6)
+    suite.record(*how).assert_outcomes(passed=6)
+    suite.flip([2])
+    result = suite.hold("--no-cache", "-rx", *how)
+    result.assert_outcomes(passed=5, xfailed=1)
+    assert result.ret == OK
+    assert len(suite.calls()) == 6
+    result.stdout.fnmatch_lines(
+        [
+            "XFAIL*golden.yaml::c02*NOISE: it passed in the baseline, under the same key",
+        ]
+    )
+    result.stdout.fnmatch_lines(
+        [
+            GREEN_LINE,
+            "evidence*6 of 6 common cases (6 asked in this run)*",
+            "flips*1 pass -> fail, 0 fail -> pass*",
+            "classes*6 same key",
+            "NOISE*c02: consistent with chance (on the same key)",
+        ]
+    )
+
+
+def test_many_flips_under_the_same_key_are_drift(suite: CaseSuite, how: list[str]) -> None:
+    """20 of 60 flips under the same keys are drift: red, with the list of what is not hashed."""
+    suite.make(60)
+    suite.record(*how).assert_outcomes(passed=60)
+    suite.flip(range(20))
+    result = suite.hold("--no-cache", *how)
+    result.assert_outcomes(passed=40, xfailed=20)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(
+        [
+            "gate*RED: 20 cases flipped to fail under the same key: drift (p = 9.5e-07)*",
+            "note*consistent with a change in what is not hashed: *provider*sampling*databases*",
+        ]
+    )
+
+
+def test_worse_rule_is_a_regression(suite: CaseSuite, how: list[str]) -> None:
+    """A rule that makes cases worse is asked about four times more, for flips only: red, with its layer."""
+    suite.make(8, wrong=[7])
+    suite.record(*how).assert_outcomes(passed=7, failed=1)
+    suite.edit_rule()
+    suite.flip([1, 3])
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=5, failed=2, xfailed=1)
+    assert result.ret == RED
+    assert len(suite.calls()) == 8 + 2 * 4
+    result.stdout.fnmatch_lines(
+        [
+            "gate*RED: 2 cases worse under a changed key: c01, c03",
+            "evidence*8 of 8 common cases*",
+            "classes*8 context",
+            "layers*Business Rules*8 cases: 2 pass -> fail (2 regressions), 0 fail -> pass",
+            "*odd*4 cases: 2 pass -> fail (2 regressions)*Holm*",
+            "REGRESSION c01: consistent with context: Business Rules (5 of 5 samples failed)",
+            "*c03: consistent with context: Business Rules (5 of 5 samples failed)",
+            "KNOWN FAILING c07: *",
+        ]
+    )
+
+
+def test_one_unlucky_sample_is_noise(suite: CaseSuite, how: list[str]) -> None:
+    """A flip under a changed key that further answers don't confirm is noise: green, and not a failure."""
+    suite.make(6)
+    suite.record(*how).assert_outcomes(passed=6)
+    suite.edit_rule()
+    suite.flip([1], 0, 1, 1, 0, 1)
+    result = suite.hold("-rx", *how)
+    result.assert_outcomes(passed=5, xfailed=1)
+    assert result.ret == OK
+    assert len(suite.calls()) == 6 + 4
+    result.stdout.fnmatch_lines(["XFAIL*c01*NOISE: 2 of 5 samples failed, it passed in the baseline"])
+    result.stdout.fnmatch_lines(
+        [GREEN_LINE, "NOISE*c01: consistent with chance (2 of 5 samples failed; context: Business Rules)"]
+    )
+
+
+def recalibrate(suite: CaseSuite, number: int, expected: object) -> None:
+    """Let a case expect something else."""
+    tag = "odd" if number % 2 else "even"
+    start = f"id: c{number:02}, question: c{number:02}, tags: [{tag}], match: scalar, expected: "
+    suite.edit("golden.yaml", f"{start}{{rows: [[1]]}}", f"{start}{{rows: [[{expected}]]}}")
+
+
+@pytest.mark.parametrize("has_traces", [True, False], ids=["traces", "no-traces"])
+def test_recalibrated_golden_is_no_regression(suite: CaseSuite, has_traces: bool) -> None:
+    """A case whose expectation changed is judged by what the baseline's own answer is worth today, whether
+    its trace is stored or only the report has it: failing then as now, it is known to fail.
+    """
+    suite.make(4, wrong=[3])
+    suite.record().assert_outcomes(passed=3, failed=1)
+    recalibrate(suite, 1, 5)
+    recalibrate(suite, 3, 0)
+    if not has_traces:
+        shutil.rmtree(suite.path / ".ctxfp")
+    result = suite.hold()
+    result.assert_outcomes(passed=3, xfailed=1)
+    assert result.ret == OK
+    assert len(suite.calls()) == (0 if has_traces else 4)
+    result.stdout.fnmatch_lines(
+        [
+            GREEN_LINE,
+            "flips*0 pass -> fail, 0 fail -> pass*",
+            "classes*2 expectation, 2 same key",
+            "KNOWN FAILING c01: * (the baseline's answer fails too, re-scored)",
+            "note*2 cases of the baseline re-scored under today's expectation, verdict changed: c01, c03",
+        ]
+    )
+
+
+def test_recalibrated_golden_over_a_changed_context(suite: CaseSuite) -> None:
+    """Both changed: the baseline's answer is re-scored, and a flip since then counts."""
+    suite.make(4, wrong=[3])
+    suite.record()
+    recalibrate(suite, 3, 0)
+    suite.edit_rule()
+    suite.flip([3], 7)
+    result = suite.hold()
+    result.assert_outcomes(passed=3, failed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(
+        ["gate*RED: 1 case worse under a changed key: c03", "REGRESSION c03:*Business Rules; expectation*"]
+    )
+
+
+@pytest.mark.parametrize(("contains", "ret"), [("end", OK), ("other", RED)])
+def test_answer_that_was_cut_is_unknown(suite: CaseSuite, contains: str, ret: int) -> None:
+    """An answer beyond 64 kB is not in the report: without its trace nobody knows what it is worth today; a
+    case that fails then is red, one that passes is noted.
+    """
+    suite.make(2)
+    golden = "cases:\n  - {id: c00, question: c00, match: contains, expected: start}\n"
+    suite.write("golden.yaml", golden)
+    suite.give({"c00": ["start" + "x" * 70_000 + "end"]})
+    suite.record().assert_outcomes(passed=1)
+    suite.write("golden.yaml", golden.replace("start}", f"{contains}}}"))
+    shutil.rmtree(suite.path / ".ctxfp")
+    result = suite.hold()
+    assert result.ret == ret
+    result.stdout.fnmatch_lines(
+        [
+            GREEN_LINE if ret == OK else "gate*RED: *c00",
+            "note*1 case judged otherwise now, and the baseline's answers can't be re-scored: c00",
+        ]
+    )
+
+
+def test_answer_that_was_cut_is_known_by_its_trace(suite: CaseSuite) -> None:
+    """The same with the trace at hand: the stored answer is scored anew, and stands for both runs."""
+    suite.make(1)
+    golden = "cases:\n  - {id: c00, question: c00, match: contains, expected: start}\n"
+    suite.write("golden.yaml", golden)
+    suite.give({"c00": ["start" + "x" * 70_000 + "end"]})
+    suite.record().assert_outcomes(passed=1)
+    suite.write("golden.yaml", golden.replace("start}", "other}"))
+    result = suite.hold()
+    result.assert_outcomes(xfailed=1)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00: *re-scored)"])
+
+
+def test_edited_agent_is_named(suite: CaseSuite, how: list[str]) -> None:
+    """An edited file of the agent is the class ``agent``, and named."""
+    suite.make(3)
+    suite.record(*how)
+    suite.edit("agent/bot.py", "import json\n", "import json  # parses\n")
+    suite.write("agent/prompt.md", "Be brief.")
+    suite.flip([0])
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(
+        ["classes*3 agent", "REGRESSION c00:*agent: agent/bot.py, agent/prompt.md (new) (5 of 5*"]
+    )
+
+
+SCORER = """
+
+@pytest.fixture
+def ctx_scorers():
+    from pytest_ctxfp import cached_scorer
+
+    @cached_scorer(version="1")
+    def near(answer, expected):
+        return answer["rows"][0][0] >= 1
+
+    return {"near": near}
+"""
+
+
+def test_raised_scorer_is_named(suite: CaseSuite, how: list[str]) -> None:
+    """A scorer's new version judges the stored answer: its class is ``scorer``, and what it says stands for
+    both runs.
+    """
+    suite.make(3)
+    suite.edit("conftest.py", "HERE =", SCORER.lstrip("\n") + "\n\nHERE =")
+    golden = (suite.path / "golden.yaml").read_text(encoding="utf-8")
+    suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: table"))
+    suite.record(*how).assert_outcomes(passed=3)
+    suite.edit("conftest.py", 'version="1"', 'version="2"')
+    suite.edit("conftest.py", ">= 1", ">= 2")
+    result = suite.hold(*how)
+    assert suite.calls() == []
+    result.assert_outcomes(xfailed=3)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines(["classes*3 scorer", "KNOWN FAILING c00: *"])
+
+
+def test_known_failing_cases_are_green(suite: CaseSuite, how: list[str]) -> None:
+    """Ten cases that fail in both runs are listed and leave the run green; one that passes now is fixed."""
+    suite.make(14, wrong=range(10))
+    assert suite.record(*how).ret == RED
+    result = suite.hold("-rx", *how)
+    result.assert_outcomes(passed=4, xfailed=10)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines(["XFAIL*golden.yaml::c00*KNOWN FAILING in the baseline"])
+    result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00: *"])
+    suite.edit_rule()
+    suite.flip([4], 1)
+    suite.calls()
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=5, xfailed=9)
+    assert result.ret == OK
+    assert len(suite.calls()) == 14
+    result.stdout.fnmatch_lines([GREEN_LINE, "FIXED*c04: consistent with context: Business Rules"])
+
+
+def drop_case(suite: CaseSuite, number: int) -> None:
+    """Take a case out of the golden file."""
+    lines = (suite.path / "golden.yaml").read_text(encoding="utf-8").splitlines(keepends=True)
+    suite.write("golden.yaml", "".join(line for line in lines if f"id: c{number:02}," not in line))
+
+
+@pytest.mark.parametrize("paths", [[], ["golden.yaml"], ["."]], ids=["no-path", "file", "folder"])
+def test_case_gone_is_red(suite: CaseSuite, how: list[str], paths: list[str]) -> None:
+    """A case that a full run lacks is gone: red, though every test passes."""
+    suite.make(3)
+    suite.record(*how)
+    drop_case(suite, 1)
+    result = suite.hold(*paths, *how)
+    result.assert_outcomes(passed=2)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(
+        ["gate*RED: 1 case gone from a full run: c01", "GONE*c01: in the baseline, not in this run"]
+    )
+
+
+@pytest.mark.parametrize("folder", ["", "sub/"], ids=["root", "subfolder"])
+def test_golden_file_gone_is_red(suite: CaseSuite, how: list[str], folder: str) -> None:
+    """A golden file that is deleted, or whose folder is, takes its cases with it: red."""
+    suite.make(2)
+    suite.write(
+        f"{folder}golden_more.yaml",
+        "cases:\n  - {id: m, question: m, match: scalar, expected: {rows: [[1]]}}\n",
+    )
+    suite.give({"m": [1]})
+    suite.record(*how).assert_outcomes(passed=3)
+    (suite.path / f"{folder}golden_more.yaml").unlink()
+    if folder:
+        (suite.path / folder).rmdir()
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["gate*RED: 1 case gone from a full run: m"])
+
+
+def test_all_golden_files_gone_is_red(suite: CaseSuite) -> None:
+    """Where no case is left at all, other tests that pass don't make the run green."""
+    suite.make(2)
+    suite.record()
+    (suite.path / "golden.yaml").unlink()
+    suite.write("test_other.py", "def test_other(): pass\n")
+    result = suite.hold()
+    result.assert_outcomes(passed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines([RED_LINE])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "n_run"),
+    [
+        (["--ctx-tags=odd"], 3),
+        (["--ctx-subset=2"], 2),
+        (["-k", "c01 or c02"], 2),
+        (["golden.yaml::c01"], 1),
+        (["golden_more.yaml"], 1),
+        (["--deselect=golden.yaml::c05"], 6),
+        (["--ignore=golden_more.yaml"], 6),
+    ],
+    ids=lambda value: str(value[0]) if isinstance(value, list) else "",
+)
+@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "xdist"])
+def test_subset_is_not_judged_by_what_it_lacks(
+    suite: CaseSuite, workers: list[str], arguments: list[str], n_run: int
+) -> None:
+    """A run of some cases is green whatever it lacks, and says that it judged only those."""
+    suite.make(6)
+    suite.write(
+        "golden_more.yaml", "cases:\n  - {id: m, question: m, match: scalar, expected: {rows: [[1]]}}\n"
+    )
+    suite.give({"m": [1]})
+    suite.record().assert_outcomes(passed=7)
+    result = suite.hold(*arguments, *workers)
+    assert result.parseoutcomes()["passed"] == n_run
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "note*not judged*"])
+    result.stdout.no_fnmatch_line("GONE*")
+
+
+def test_another_model_label(suite: CaseSuite, how: list[str]) -> None:
+    """A changed ``ctx_model`` makes no new cases: their class is ``model``."""
+    suite.make(3)
+    suite.record(*how)
+    suite.edit("pytest.ini", "stub-1", "stub-2")
+    suite.flip([2])
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2, failed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["classes*3 model", "REGRESSION c02:*model: stub-1 -> stub-2 (5 of 5*"])
+
+
+def test_no_common_case_is_red(suite: CaseSuite, how: list[str]) -> None:
+    """Nothing was compared: that is not green."""
+    suite.make(2)
+    suite.record(*how)
+    suite.write("golden.yaml", "cases:\n  - {id: m, question: m, match: scalar, expected: {rows: [[1]]}}\n")
+    suite.give({"m": [1]})
+    result = suite.hold("-k", "m", *how)
+    result.assert_outcomes(passed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["gate*RED: no common case*"])
+
+
+def test_replayed_run_is_no_evidence(suite: CaseSuite, how: list[str]) -> None:
+    """Where every answer is the baseline's own, the gate is green and says that it rests on nothing."""
+    suite.make(3)
+    suite.record(*how)
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=3)
+    assert result.ret == OK
+    assert suite.calls() == []
+    result.stdout.fnmatch_lines(
+        [
+            GREEN_LINE,
+            "evidence*0 of 3 common cases (0 asked in this run); so few can show no drop at all",
+            "note*0 cases are evidence: every answer is the baseline's own, replayed",
+        ]
+    )
+
+
+@pytest.mark.parametrize(("answer", "ret"), [(1, OK), (0, RED)], ids=["passing", "failing"])
+def test_new_case(suite: CaseSuite, how: list[str], answer: int, ret: int) -> None:
+    """A new case must pass: it is asked once, and not confirmed."""
+    suite.make(2)
+    suite.record(*how)
+    suite.make(3, wrong=[] if answer else [2])
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2 + answer, failed=1 - answer)
+    assert result.ret == ret
+    assert suite.calls() == ["c02#0"]
+    result.stdout.fnmatch_lines([GREEN_LINE if ret == OK else "gate*RED: 1 case new and failing: c02"])
+
+
+def test_error_is_red(suite: CaseSuite, how: list[str]) -> None:
+    """An agent that raises is an error, and red, whatever the case was in the baseline."""
+    suite.make(3, wrong=[1])
+    suite.record(*how)
+    suite.edit_rule()
+    suite.flip([1], None)
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2, errors=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["gate*RED: 1 case ended with an error: c01", "ERROR *c01: *"])
+
+
+def test_case_that_is_expected_to_fail(suite: CaseSuite, how: list[str]) -> None:
+    """A case with ``xfail`` in its golden file is never a regression."""
+    suite.make(2)
+    suite.record(*how).assert_outcomes(passed=2)
+    suite.edit_rule()
+    suite.flip([1])
+    suite.edit("golden.yaml", "id: c01,", "id: c01, xfail: 'a known gap',")
+    result = suite.hold("-rx", *how)
+    result.assert_outcomes(passed=1, xfailed=1)
+    assert result.ret == OK
+    assert suite.calls() == ["c00#0", "c01#0"]
+    result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c01: *"])
+    result.stdout.fnmatch_lines(["XFAIL*c01*a known gap"])
