@@ -39,6 +39,18 @@ def get_baseline(config: pytest.Config) -> RunReport | None:
     return config.stash[BASELINE]
 
 
+def check_baseline(config: pytest.Config) -> None:
+    """Refuse a baseline that can't be compared with, before anything is collected or paid for.
+
+    Raises:
+        pytest.UsageError: with what is wrong with it, and how to record another.
+    """
+    try:
+        get_baseline(config)
+    except CtxfpError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 def _read_baseline(config: pytest.Config) -> RunReport | None:
     settings = get_settings(config)
     path = settings.baseline

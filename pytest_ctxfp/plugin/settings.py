@@ -91,8 +91,8 @@ class Settings:
 
     @property
     def wants_report(self) -> bool:
-        """Whether the run's cases are to be described in full."""
-        return bool(self.reports or self.baseline or self.step_summary)
+        """Whether the run's cases are to be described in full, to be written or judged together."""
+        return bool(self.reports or self.baseline or self.step_summary or self.min_accuracy)
 
 
 SETTINGS = pytest.StashKey[Settings]()

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
+    import subprocess
+    from collections.abc import Callable
+
     from .conftest import CaseSuite
 
 OK, RED, USAGE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR
@@ -123,7 +127,7 @@ def test_recalibrated_golden_is_no_regression(suite: CaseSuite, has_traces: bool
             "flips*0 pass -> fail, 0 fail -> pass*",
             "classes*2 expectation, 2 same key",
             "KNOWN FAILING c01: * (the baseline's answer fails too, re-scored)",
-            "note*2 cases of the baseline re-scored under today's expectation, verdict changed: c01, c03",
+            "*2 cases of the baseline re-scored under today's expectation, verdict changed: c01, c03",
         ]
     )
 
@@ -149,7 +153,7 @@ def test_answer_that_was_cut_is_unknown(suite: CaseSuite, contains: str, ret: in
     case that fails then is red, one that passes is noted.
     """
     suite.make(2)
-    golden = "cases:\n  - {id: c00, question: c00, match: contains, expected: start}\n"
+    golden = "cases:\n  - {id: c00, question: c00, result_kind: text, match: contains, expected: start}\n"
     suite.write("golden.yaml", golden)
     suite.give({"c00": ["start" + "x" * 70_000 + "end"]})
     suite.record().assert_outcomes(passed=1)
@@ -160,7 +164,7 @@ def test_answer_that_was_cut_is_unknown(suite: CaseSuite, contains: str, ret: in
     result.stdout.fnmatch_lines(
         [
             GREEN_LINE if ret == OK else "gate*RED: *c00",
-            "note*1 case judged otherwise now, and the baseline's answers can't be re-scored: c00",
+            "*1 case judged otherwise now, and the baseline's answers can't be re-scored: c00",
         ]
     )
 
@@ -168,7 +172,7 @@ def test_answer_that_was_cut_is_unknown(suite: CaseSuite, contains: str, ret: in
 def test_answer_that_was_cut_is_known_by_its_trace(suite: CaseSuite) -> None:
     """The same with the trace at hand: the stored answer is scored anew, and stands for both runs."""
     suite.make(1)
-    golden = "cases:\n  - {id: c00, question: c00, match: contains, expected: start}\n"
+    golden = "cases:\n  - {id: c00, question: c00, result_kind: text, match: contains, expected: start}\n"
     suite.write("golden.yaml", golden)
     suite.give({"c00": ["start" + "x" * 70_000 + "end"]})
     suite.record().assert_outcomes(passed=1)
@@ -215,7 +219,7 @@ def test_raised_scorer_is_named(suite: CaseSuite, how: list[str]) -> None:
     suite.make(3)
     suite.edit("conftest.py", "HERE =", SCORER.lstrip("\n") + "\n\nHERE =")
     golden = (suite.path / "golden.yaml").read_text(encoding="utf-8")
-    suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: table"))
+    suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: json"))
     suite.record(*how).assert_outcomes(passed=3)
     suite.edit("conftest.py", 'version="1"', 'version="2"')
     suite.edit("conftest.py", ">= 1", ">= 2")
@@ -323,7 +327,7 @@ def test_subset_is_not_judged_by_what_it_lacks(
     result = suite.hold(*arguments, *workers)
     assert result.parseoutcomes()["passed"] == n_run
     assert result.ret == OK
-    result.stdout.fnmatch_lines([GREEN_LINE, "note*not judged*"])
+    result.stdout.fnmatch_lines([GREEN_LINE, "*case* of the baseline not in this run, not judged: *"])
     result.stdout.no_fnmatch_line("GONE*")
 
 
@@ -406,3 +410,272 @@ def test_case_that_is_expected_to_fail(suite: CaseSuite, how: list[str]) -> None
     assert suite.calls() == ["c00#0", "c01#0"]
     result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c01: *"])
     result.stdout.fnmatch_lines(["XFAIL*c01*a known gap"])
+
+
+def cut_short(suite: CaseSuite) -> None:
+    """Let the baseline be of a run that was interrupted."""
+    suite.flip([0])
+    assert suite.record("-x", "--no-cache").ret == RED
+    suite.flip([0], 1)
+
+
+def test_interrupted_baseline_is_refused(suite: CaseSuite, how: list[str]) -> None:
+    """A baseline that was interrupted is a usage error before anything is asked, unless it is asked for."""
+    suite.make(3)
+    cut_short(suite)
+    suite.edit_rule()
+    result = suite.hold(*how)
+    assert result.ret == USAGE
+    assert suite.calls() == []
+    result.stderr.fnmatch_lines(["ERROR: --ctx-baseline=base.json*interrupted*--ctx-allow-incomplete"])
+    result = suite.hold("--ctx-allow-incomplete", *how)
+    result.assert_outcomes(passed=3)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "FIXED*c00*", "note*the baseline is of an interrupted run"])
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (None, "No such file*--ctx-report=base.json"),
+        ("", "no JSON"),
+        ("{", "no JSON"),
+        ("[" * 100_000, "no JSON"),
+        ("[]", ""),
+        ('{"tests": [], "summary": {}}', ""),
+        ('{"format": "ctxfp-report", "version": 99, "cases": []}', "99"),
+        ('{"format": "ctxfp-report", "version": 1, "cases": [7]}', ""),
+        ("{\xff", "no JSON"),
+    ],
+)
+def test_what_is_no_report_is_refused(suite: CaseSuite, content: str | None, reason: str) -> None:
+    """A baseline that is missing, no JSON, or of another program is a usage error before any call."""
+    suite.make(2)
+    if content is not None:
+        suite.write("base.json", content)
+    result = suite.hold()
+    assert result.ret == USAGE
+    assert suite.calls() == []
+    result.stderr.fnmatch_lines([f"ERROR: --ctx-baseline=base.json: *{reason}*"])
+
+
+@pytest.mark.parametrize("name", ["folder.json", "\x00.json", "x" * 300 + ".json", "latin1.json"])
+def test_what_cant_be_read_is_refused(suite: CaseSuite, how: list[str], name: str) -> None:
+    """A folder, an impossible name and a file that is not UTF-8 are usage errors too."""
+    suite.make(2)
+    (suite.path / "folder.json").mkdir()
+    (suite.path / "latin1.json").write_bytes(b'{"a": "\xff"}')
+    result = suite.run(f"--ctx-baseline={name}", *how)
+    assert result.ret == USAGE
+    assert suite.calls() == []
+    result.stderr.fnmatch_lines(["ERROR: --ctx-baseline=*"])
+
+
+def test_interrupted_run_is_red(suite: CaseSuite, how: list[str]) -> None:
+    """A run that ``-x`` ends is red, and what it did not reach is not judged."""
+    suite.make(4)
+    suite.record(*how)
+    suite.edit_rule()
+    suite.flip([0])
+    result = suite.hold("-x", *how)
+    assert result.ret in (RED, pytest.ExitCode.INTERRUPTED)
+    result.stdout.fnmatch_lines(["*this run was interrupted: cases that did not run were not judged*"])
+    result.stdout.no_fnmatch_line("GONE*")
+
+
+MARKED = """
+import pytest
+
+@pytest.mark.ctx_golden("golden.yaml")
+def test_case(ctx_case, ctx_trace):
+    ctx_trace(ctx_case).check()
+"""
+
+MARKED_ASYNC = """
+import pytest
+
+@pytest.mark.anyio
+@pytest.mark.ctx_golden("golden.yaml")
+async def test_case(ctx_case, ctx_trace, anyio_backend):
+    (await ctx_trace(ctx_case)).check()
+
+@pytest.fixture
+def anyio_backend():
+    return "asyncio"
+"""
+
+
+@pytest.mark.parametrize("module", [MARKED, MARKED_ASYNC], ids=["sync", "async"])
+def test_python_tests(suite: CaseSuite, how: list[str], module: str) -> None:
+    """Cases that Python tests run are confirmed, excused and judged as golden items are."""
+    suite.make(5, wrong=[0])
+    suite.write("test_marked.py", module)
+    suite.record(*how).assert_outcomes(passed=4, failed=1, deselected=0 if "-n2" in how else 5)
+    suite.edit_rule()
+    suite.flip([1])
+    suite.flip([2], 0, 1, 1, 1, 1)
+    result = suite.hold("-rxf", *how)
+    result.assert_outcomes(passed=2, failed=1, xfailed=2, deselected=0 if "-n2" in how else 5)
+    assert result.ret == RED
+    assert len(suite.calls()) == 5 + 2 * 4
+    result.stdout.fnmatch_lines(
+        ["gate*RED: 1 case worse*c01", "REGRESSION c01:*", "NOISE*c02*", "KNOWN FAILING c00*"]
+    )
+    drop_case(suite, 4)
+    result = suite.hold(*how)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["*1 case gone from a full run: c04"])
+
+
+def test_several_models(suite: CaseSuite, how: list[str]) -> None:
+    """With several models each case is judged for each model, and named with it."""
+    suite.make(3)
+    suite.edit("agent/bot.py", "context, sample", "context, sample, model")
+    suite.edit("agent/bot.py", "[question]", '[question + ("b" if model == "b" else "")]')
+    suite.give({f"c{i:02}b": [1] for i in range(3)})
+    models = "--ctx-models=a,b"
+    suite.record(models, *how).assert_outcomes(passed=6)
+    suite.edit_rule()
+    suite.give({"c01b": [0]})
+    result = suite.hold(models, *how)
+    result.assert_outcomes(passed=5, failed=1)
+    assert result.ret == RED
+    assert len(suite.calls()) == 6 + 4
+    result.stdout.fnmatch_lines(["gate*RED: 1 case worse*: c01*b*", "classes*6 context", "REGRESSION c01*b*"])
+    result = suite.hold("--ctx-models=a", *how)
+    result.assert_outcomes(passed=3)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "*3 cases of the baseline not in this run, not judged*"])
+
+
+def test_baseline_and_report_may_be_the_same_file(suite: CaseSuite, how: list[str]) -> None:
+    """The baseline is read before the report takes its place."""
+    suite.make(3)
+    suite.record(*how)
+    suite.edit_rule()
+    suite.flip([0])
+    result = suite.hold("--ctx-report=base.json", *how)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["REGRESSION c00*"])
+    result = suite.hold("--ctx-report=base.json", *how)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00*"])
+
+
+def gate_lines(text: str) -> list[str]:
+    """Return what a gate printed, out of what a run or the command printed."""
+    lines = text.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("gate "))
+    rest = lines[start:]
+    end = next((i for i, line in enumerate(rest) if line.startswith("====")), len(rest))
+    return rest[:end]
+
+
+@pytest.mark.parametrize("change", ["regression", "noise", "recalibrated", "gone", "new", "drift", "error"])
+def test_command_gives_the_same_verdict(
+    suite: CaseSuite, ctxfp: Callable[..., subprocess.CompletedProcess[str]], change: str
+) -> None:
+    """``ctxfp gate base.json current.json`` prints what the run printed, with the same verdict."""
+    suite.make(12, wrong=[9])
+    suite.record()
+    arguments = []
+    if change in ("regression", "noise", "error"):
+        suite.edit_rule()
+        suite.flip([1], *{"regression": (0,), "noise": (0, 1, 1, 1), "error": (None,)}[change])
+    elif change == "recalibrated":
+        recalibrate(suite, 1, 5)
+    elif change == "gone":
+        drop_case(suite, 3)
+    elif change == "new":
+        suite.make(13, wrong=[9, 12])
+    else:
+        suite.flip(range(8))
+        arguments = ["--no-cache"]
+    result = suite.hold("--ctx-report=current.json", *arguments)
+    printed = gate_lines(result.stdout.str())
+    done = ctxfp("gate", str(suite.path / "base.json"), str(suite.path / "current.json"))
+    assert done.returncode == result.ret == (OK if change in ("noise", "recalibrated") else RED)
+    assert [line.rstrip() for line in gate_lines(done.stdout)] == [line.rstrip() for line in printed]
+
+
+def test_other_tests_keep_their_failures(suite: CaseSuite, how: list[str]) -> None:
+    """A green gate lowers no exit status: another test that fails still fails the run."""
+    suite.make(2, wrong=[0])
+    suite.write("test_other.py", "def test_other(): assert 0\n")
+    suite.record(*how)
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=1, xfailed=1, failed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines([GREEN_LINE])
+
+
+@pytest.mark.parametrize(
+    ("module", "arguments", "status"),
+    [
+        ("def test_stop():\n    raise KeyboardInterrupt\n", [], pytest.ExitCode.INTERRUPTED),
+        ("import pytest\ndef test_exit():\n    pytest.exit('now', returncode=7)\n", [], 7),
+        ("nonsense(\n", [], pytest.ExitCode.INTERRUPTED),
+        ("", ["--nonsense"], USAGE),
+        ("", ["nowhere.yaml"], USAGE),
+    ],
+    ids=["ctrl-c", "exit", "collection", "flag", "path"],
+)
+def test_other_exit_statuses_stay(suite: CaseSuite, module: str, arguments: list[str], status: int) -> None:
+    """A red gate does not hide how pytest itself ended."""
+    suite.make(2)
+    suite.record()
+    suite.flip([0])
+    suite.edit_rule()
+    suite.write("test_a.py", module)
+    assert suite.hold(*arguments).ret == status
+
+
+def test_nothing_selected_stays_5(suite: CaseSuite, how: list[str]) -> None:
+    """Where no test is left pytest's own status stays."""
+    suite.make(2)
+    suite.record(*how)
+    assert suite.hold("-k", "nonsense", *how).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+
+
+def test_runxfail_lets_all_failures_fail(suite: CaseSuite, how: list[str]) -> None:
+    """``--runxfail`` is pytest's own word for: excuse nothing."""
+    suite.make(2, wrong=[0])
+    suite.record(*how)
+    result = suite.hold("--runxfail", *how)
+    result.assert_outcomes(passed=1, failed=1)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00*"])
+
+
+def test_baseline_works_without_the_cache(suite: CaseSuite, how: list[str]) -> None:
+    """A baseline recorded without the cache is good too: answers carry the key they would have."""
+    suite.make(4)
+    suite.run("--ctx-report=base.json", *how).assert_outcomes(passed=4)
+    suite.calls()
+    suite.edit_rule()
+    suite.flip([1])
+    result = suite.run("--ctx-baseline=base.json", *how)
+    result.assert_outcomes(passed=3, failed=1)
+    assert result.ret == RED
+    assert len(suite.calls()) == 4 + 4
+    result.stdout.fnmatch_lines(["classes*4 context", "REGRESSION c01: *Business Rules (5 of 5*"])
+
+
+def test_baseline_is_found_from_where_pytest_started(suite: CaseSuite) -> None:
+    """A relative path is one of the folder that pytest was started in."""
+    suite.make(1)
+    suite.record()
+    (suite.path / "sub").mkdir()
+    os.chdir(suite.path / "sub")
+    result = suite.run("--ctx-cache", "--ctx-baseline=../base.json", "..")
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE])
+
+
+def test_run_without_cases_has_no_gate(suite: CaseSuite) -> None:
+    """``--collect-only`` judges nothing, and changes no status."""
+    suite.make(2)
+    suite.record()
+    result = suite.hold("--collect-only")
+    assert result.ret == OK
+    result.stdout.no_fnmatch_line("gate *")
