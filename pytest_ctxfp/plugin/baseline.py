@@ -62,7 +62,7 @@ def _read_baseline(config: pytest.Config) -> RunReport | None:
     except OSError as error:
         message = f"--ctx-baseline={shown}: {error.strerror or error}: record one with --ctx-report={shown}"
         raise CtxfpError(message) from None
-    except (CtxfpError, UnicodeDecodeError) as error:
+    except (CtxfpError, ValueError) as error:  # no UTF-8, a name that no file can have
         message = f"--ctx-baseline={shown}: {error}"
         raise CtxfpError(message) from None
     if not (report.complete or settings.allow_incomplete):

@@ -568,7 +568,7 @@ def gate_lines(text: str) -> list[str]:
     start = next(i for i, line in enumerate(lines) if line.startswith("gate "))
     rest = lines[start:]
     end = next((i for i, line in enumerate(rest) if line.startswith("====")), len(rest))
-    return rest[:end]
+    return [line.rstrip() for line in rest[:end] if line.strip()]
 
 
 @pytest.mark.parametrize("change", ["regression", "noise", "recalibrated", "gone", "new", "drift", "error"])
@@ -595,7 +595,7 @@ def test_command_gives_the_same_verdict(
     printed = gate_lines(result.stdout.str())
     done = ctxfp("gate", str(suite.path / "base.json"), str(suite.path / "current.json"))
     assert done.returncode == result.ret == (OK if change in ("noise", "recalibrated") else RED)
-    assert [line.rstrip() for line in gate_lines(done.stdout)] == [line.rstrip() for line in printed]
+    assert gate_lines(done.stdout) == printed
 
 
 def test_other_tests_keep_their_failures(suite: CaseSuite, how: list[str]) -> None:
