@@ -85,8 +85,8 @@ def manifests_of(identity: Identity) -> Mapping[str, Mapping[str, str]]:
 
 
 def is_to_be_confirmed(found: GateCase) -> bool:
-    """Whether a case got worse because of what changed, as far as its answers so far say."""
-    return found.verdict is Verdict.REGRESSION
+    """Whether a case passed in the baseline and fails now, under a key that changed."""
+    return found.verdict in (Verdict.REGRESSION, Verdict.NOISE) and not found.same_key
 
 
 def excuse_failure(item: pytest.Item, found: GateCase) -> None:

@@ -44,7 +44,7 @@ def test_share_of_a_tag(suite: CaseSuite, how: list[str]) -> None:
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(
-        ["accuracy of odd 66.6% of 3 cases is below 70%", "accuracy 83.3% of 6 cases is below 90%"]
+        ["accuracy of odd 66.7% of 3 cases is below 70%", "accuracy 83.3% of 6 cases is below 90%"]
     )
 
 
@@ -59,7 +59,7 @@ def test_share_that_looks_alike_is_shown_apart(suite: CaseSuite) -> None:
     """A line that says what is below what never shows the same figure twice."""
     suite.make(3, wrong=[1])
     result = suite.run("--ctx-min-accuracy=0.6667")
-    result.stdout.fnmatch_lines(["accuracy 66.66*% of 3 cases is below 66.67%"])
+    result.stdout.fnmatch_lines(["accuracy 66.667% of 3 cases is below 66.670%"])
 
 
 def test_repeats_count_by_their_share(suite: CaseSuite, how: list[str]) -> None:
