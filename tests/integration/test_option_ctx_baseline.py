@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 from typing import TYPE_CHECKING
@@ -459,7 +460,7 @@ def test_what_is_no_report_is_refused(suite: CaseSuite, content: str | None, rea
     result.stderr.fnmatch_lines([f"ERROR: --ctx-baseline=base.json: *{reason}*"])
 
 
-@pytest.mark.parametrize("name", ["folder.json", "\x00.json", "x" * 300 + ".json", "latin1.json"])
+@pytest.mark.parametrize("name", ["", "folder.json", "\x00.json", "x" * 300 + ".json", "latin1.json"])
 def test_what_cant_be_read_is_refused(suite: CaseSuite, how: list[str], name: str) -> None:
     """A folder, an impossible name and a file that is not UTF-8 are usage errors too."""
     suite.make(2)
@@ -661,15 +662,46 @@ def test_baseline_works_without_the_cache(suite: CaseSuite, how: list[str]) -> N
     result.stdout.fnmatch_lines(["classes*4 context", "REGRESSION c01: *Business Rules (5 of 5*"])
 
 
-def test_baseline_is_found_from_where_pytest_started(suite: CaseSuite) -> None:
-    """A relative path is one of the folder that pytest was started in."""
-    suite.make(1)
+def test_baseline_is_found_from_where_pytest_started(suite: CaseSuite, how: list[str]) -> None:
+    """A relative path is one of the folder that pytest was started in, on workers too."""
+    suite.make(2, wrong=[0])
     suite.record()
     (suite.path / "sub").mkdir()
     os.chdir(suite.path / "sub")
-    result = suite.run("--ctx-cache", "--ctx-baseline=../base.json", "..")
+    result = suite.run("--ctx-cache", "--ctx-baseline=../base.json", "..", *how)
+    result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE])
+
+
+def test_reruns_count_once(suite: CaseSuite, how: list[str]) -> None:
+    """A case that pytest-rerunfailures runs again is judged by its last attempt, which asks nobody anew."""
+    suite.make(3)
+    suite.record(*how)
+    suite.edit_rule()
+    suite.flip([1])
+    result = suite.hold("--reruns=2", "--ctx-report=current.json", *how)
+    assert result.ret == RED
+    assert len(suite.calls()) == 3 + 4
+    result.stdout.fnmatch_lines(["REGRESSION c01: *(5 of 5 samples failed)"])
+    cases = json.loads((suite.path / "current.json").read_text(encoding="utf-8"))["cases"]
+    assert [(case["id"], case["samples"], len(case["confirming"])) for case in cases] == [
+        ("c00", 1, 0),
+        ("c01", 1, 4),
+        ("c02", 1, 0),
+    ]
+
+
+def test_strict_xfails_stay_green(suite: CaseSuite, how: list[str]) -> None:
+    """``xfail_strict`` is about marks that people wrote: a case that is fixed is not red for it."""
+    suite.edit("pytest.ini", "addopts", "xfail_strict = true\naddopts")
+    suite.make(3, wrong=[0, 1])
+    suite.record(*how)
+    suite.edit_rule()
+    suite.flip([0], 1)
+    result = suite.hold(*how)
+    result.assert_outcomes(passed=2, xfailed=1)
+    assert result.ret == OK
 
 
 def test_run_without_cases_has_no_gate(suite: CaseSuite) -> None:
