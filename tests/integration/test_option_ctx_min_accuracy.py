@@ -34,6 +34,15 @@ def test_missed_share_is_red(suite: CaseSuite, how: list[str], least: str) -> No
     result.stdout.fnmatch_lines([f"accuracy 80% of 5 cases is below {shown}"])
 
 
+def test_share_needs_no_keys(suite: CaseSuite) -> None:
+    """Without the cache a share needs nothing of what keys are made of: a path that is wrong does no harm."""
+    suite.make(2)
+    suite.edit("pytest.ini", "ctx_agent_paths = agent", "ctx_agent_paths = nowhere")
+    result = suite.run("--ctx-min-accuracy=1")
+    result.assert_outcomes(passed=2)
+    assert result.ret == OK
+
+
 def test_share_of_a_tag(suite: CaseSuite, how: list[str]) -> None:
     """A tag's share is over the cases that have it; several may be asked for, with one for all."""
     suite.make(6, wrong=[1])
