@@ -231,6 +231,29 @@ def test_raised_scorer_is_named(suite: CaseSuite, how: list[str]) -> None:
     result.stdout.fnmatch_lines(["classes*3 scorer", "KNOWN FAILING c00: *"])
 
 
+def test_edited_scorer_is_not_called_chance(suite: CaseSuite, how: list[str]) -> None:
+    """A stored answer that a scorer's edited code judges otherwise is no chance: the scoring changed."""
+    suite.make(8)
+    scorer = SCORER.replace('    @cached_scorer(version="1")\n', "")
+    suite.edit("conftest.py", "HERE =", scorer.lstrip("\n") + "\n\nHERE =")
+    golden = (suite.path / "golden.yaml").read_text(encoding="utf-8")
+    suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: json"))
+    suite.record(*how).assert_outcomes(passed=8)
+    suite.edit("conftest.py", ">= 1", ">= 2")
+    result = suite.hold("-k", "c00", *how)
+    assert suite.calls() == []
+    assert result.ret == OK
+    result.stdout.fnmatch_lines(
+        [
+            "NOISE*c00: the same answer, judged otherwise: consistent with a change in the scoring",
+            "*the same answer got another verdict: the scoring changed (a database, a scorer's code)",
+        ]
+    )
+    result = suite.hold(*how)
+    assert result.ret == RED
+    result.stdout.fnmatch_lines(["gate*RED: 8 cases flipped to fail under the same key: drift*"])
+
+
 def test_known_failing_cases_are_green(suite: CaseSuite, how: list[str]) -> None:
     """Ten cases that fail in both runs are listed and leave the run green; one that passes now is fixed."""
     suite.make(14, wrong=range(10))
