@@ -551,6 +551,19 @@ def test_python_tests(suite: CaseSuite, how: list[str], module: str) -> None:
     result.stdout.fnmatch_lines(["*1 case gone from a full run: c04"])
 
 
+def test_further_test_of_a_case_makes_nothing_new(suite: CaseSuite, how: list[str]) -> None:
+    """A second test that runs the same golden file is held against the same baseline."""
+    suite.make(4, wrong=[0])
+    suite.write("test_marked.py", MARKED)
+    suite.record(*how)
+    suite.write("test_more.py", MARKED)
+    result = suite.hold(*how)
+    outcomes = result.parseoutcomes()
+    assert (outcomes["passed"], outcomes["xfailed"]) == (6, 2)
+    assert result.ret == OK
+    result.stdout.fnmatch_lines([GREEN_LINE, "classes*8 same key", "KNOWN FAILING c00*"])
+
+
 def test_several_models(suite: CaseSuite, how: list[str]) -> None:
     """With several models each case is judged for each model, and named with it."""
     suite.make(3)
