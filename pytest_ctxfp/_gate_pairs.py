@@ -17,7 +17,7 @@ def pair_cases(baseline: tuple[CaseReport, ...], current: tuple[CaseReport, ...]
 
     A case is first sought under its own file, model and variant. One that is left over is paired with the
     only other one left over that has the same id and variant under another model label, or in another file:
-    a relabelled model or a renamed file makes nothing new.
+    a relabelled model or a renamed file makes nothing new. Nor does a further test that runs the same case.
     """
     partners: dict[int, CaseReport] = {}
     rest_before, rest_after = list(baseline), list(current)
@@ -50,7 +50,8 @@ def _pair_by(
     for key in theirs.keys() & ours.keys():
         if must_be_only and (len(theirs[key]) > 1 or len(ours[key]) > 1):
             continue
-        for old, new in zip(theirs[key], ours[key], strict=False):
+        for number, new in enumerate(ours[key]):
+            old = theirs[key][min(number, len(theirs[key]) - 1)]
             partners[id(new)] = old
             paired |= {id(old), id(new)}
     return [case for case in before if id(case) not in paired], [

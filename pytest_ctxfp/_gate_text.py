@@ -80,10 +80,12 @@ def describe_case(found: GateCase, name: str) -> str:
     """Return a case and what its verdict is consistent with; never what caused it."""
     changed = "; ".join(map(str, found.changes)) or "nothing that is hashed"
     samples = f"{found.n_failed} of {found.n_weighed} samples failed"
-    chance = "on the same key" if found.same_key else f"{samples}; {changed}"
+    noise = f"consistent with chance ({'on the same key' if found.same_key else f'{samples}; {changed}'})"
+    if found.same_key and not found.is_evidence:
+        noise = "the same answer, judged otherwise: consistent with a change in the scoring"
     text = {
         Verdict.REGRESSION: f"consistent with {changed} ({samples})",
-        Verdict.NOISE: f"consistent with chance ({chance})",
+        Verdict.NOISE: noise,
         Verdict.FIXED: f"consistent with {changed}" + ("; may be noise" if found.same_key else ""),
         Verdict.GONE: "in the baseline, not in this run",
     }.get(found.verdict)

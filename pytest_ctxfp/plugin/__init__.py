@@ -79,6 +79,10 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_ctxfp.plugin.runner import check_usage
 
         check_usage(config)
+    if not hasattr(config, "workerinput") and config.getoption("ctx_baseline") is not None:
+        from pytest_ctxfp.plugin.baseline import check_baseline
+
+        check_baseline(config)
     if config.pluginmanager.has_plugin("dsession"):
         from pytest_ctxfp.plugin.session import ensure_session
 

@@ -39,6 +39,18 @@ def get_baseline(config: pytest.Config) -> RunReport | None:
     return config.stash[BASELINE]
 
 
+def check_baseline(config: pytest.Config) -> None:
+    """Refuse a baseline that can't be compared with, before anything is collected or paid for.
+
+    Raises:
+        pytest.UsageError: with what is wrong with it, and how to record another.
+    """
+    try:
+        get_baseline(config)
+    except CtxfpError as error:
+        raise pytest.UsageError(str(error)) from None
+
+
 def _read_baseline(config: pytest.Config) -> RunReport | None:
     settings = get_settings(config)
     path = settings.baseline
@@ -50,7 +62,7 @@ def _read_baseline(config: pytest.Config) -> RunReport | None:
     except OSError as error:
         message = f"--ctx-baseline={shown}: {error.strerror or error}: record one with --ctx-report={shown}"
         raise CtxfpError(message) from None
-    except (CtxfpError, UnicodeDecodeError) as error:
+    except (CtxfpError, ValueError) as error:  # no UTF-8, a name that no file can have
         message = f"--ctx-baseline={shown}: {error}"
         raise CtxfpError(message) from None
     if not (report.complete or settings.allow_incomplete):
@@ -73,8 +85,8 @@ def manifests_of(identity: Identity) -> Mapping[str, Mapping[str, str]]:
 
 
 def is_to_be_confirmed(found: GateCase) -> bool:
-    """Whether a case got worse because of what changed, as far as its answers so far say."""
-    return found.verdict is Verdict.REGRESSION
+    """Whether a case passed in the baseline and fails now, under a key that changed."""
+    return found.verdict in (Verdict.REGRESSION, Verdict.NOISE) and not found.same_key
 
 
 def excuse_failure(item: pytest.Item, found: GateCase) -> None:

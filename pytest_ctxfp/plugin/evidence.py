@@ -81,9 +81,10 @@ def describe_cases(session: pytest.Session) -> CasesRecord:
 def _whole_golden_files(config: pytest.Config, kept: set[tuple[str, int, str]]) -> Iterator[str]:
     """Yield the golden files all of whose cases are kept, as items of their own or in Python tests."""
     reports = _reports_by_node(config)
-    for report in reports.values():
-        if not isinstance(report.result[0].parent, pytest.File):
-            continue
+    for nodeid, report in reports.items():
+        node = report.result[0].parent
+        if not isinstance(node, pytest.File) or str(node.nodeid) != nodeid:
+            continue  # as above: a node id on the command line picks cases out of a file
         items = _items_below(report, reports) or []
         places = {run.place for item in items if (run := run_of(item)) is not None}
         for file in {place[0] for place in places}:

@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pytest_ctxfp._report import CaseReport
     from pytest_ctxfp.plugin.facts import RunFacts
 
+_MAX_DIGITS = 16
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunVerdict:
@@ -136,12 +138,22 @@ def _find_shortfalls(
         if not counted:
             yield f"{what}: no case has a verdict, {format_percent(float(least))} are asked for"
         elif _accuracy(counted) < least:
-            reached = format_percent(float(_accuracy(counted)))
-            yield f"{what} {reached} of {len(counted)} cases is below {format_percent(float(least))}"
+            reached, wanted = _tell_apart(_accuracy(counted), least)
+            yield f"{what} {reached} of {len(counted)} cases is below {wanted}"
 
 
 def _accuracy(folds: list[CaseFold]) -> Fraction:
     return sum((Fraction(fold.passes, fold.samples) for fold in folds), Fraction(0)) / len(folds)
+
+
+def _tell_apart(*shares: Fraction) -> list[str]:
+    """Return different shares as percentages that differ too: 2/3 is not shown as 66.7% beside 0.667."""
+    texts = [format_percent(float(share)) for share in shares]
+    for n_digits in range(2, _MAX_DIGITS):
+        if len(set(texts)) == len(texts):
+            break
+        texts = [f"{float(share * 100):.{n_digits}f}%" for share in shares]
+    return texts
 
 
 def _write_reports(report: RunReport, gate: GateResult | None, config: pytest.Config) -> Iterator[str]:

@@ -73,7 +73,7 @@ def load_identity(settings: Settings) -> Identity:
     Raises:
         CtxfpError: the cache is on and no agent file is named, or something named isn't there.
     """
-    if settings.mode is CacheMode.OFF and not (settings.wants_report and settings.agent_paths):
+    if settings.mode is CacheMode.OFF and not (settings.compares_runs and settings.agent_paths):
         return Identity()
     if not settings.agent_paths:
         message = (

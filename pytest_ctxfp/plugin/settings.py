@@ -90,9 +90,14 @@ class Settings:
     audit: int
 
     @property
-    def wants_report(self) -> bool:
-        """Whether the run's cases are to be described in full."""
+    def compares_runs(self) -> bool:
+        """Whether the run is held against another one, now or later: then keys must tell what made it."""
         return bool(self.reports or self.baseline or self.step_summary)
+
+    @property
+    def wants_report(self) -> bool:
+        """Whether the run's cases are to be described in full, to be written or judged together."""
+        return self.compares_runs or bool(self.min_accuracy)
 
 
 SETTINGS = pytest.StashKey[Settings]()
