@@ -52,16 +52,16 @@ def test_other_verdicts_are_said(stored: CaseSuite, how: list[str]) -> None:
     assert said in (stored.path / "run.md").read_text(encoding="utf-8")
 
 
-def test_more_than_there_are(stored: CaseSuite, how: list[str]) -> None:
+def test_more_than_there_are(stored: CaseSuite) -> None:
     """An audit larger than the suite asks for all."""
-    stored.run("--ctx-cache", "--ctx-audit=99", *how).assert_outcomes(passed=8)
+    stored.run("--ctx-cache", "--ctx-audit=99").assert_outcomes(passed=8)
     assert len(stored.calls()) == 8
 
 
-def test_only_hits_are_audited(suite: CaseSuite, how: list[str]) -> None:
+def test_only_hits_are_audited(suite: CaseSuite) -> None:
     """What was asked in this run is not asked twice."""
     suite.make(4)
-    result = suite.run("--ctx-cache", "--ctx-audit=4", *how)
+    result = suite.run("--ctx-cache", "--ctx-audit=4")
     result.assert_outcomes(passed=4)
     assert len(suite.calls()) == 4
     result.stdout.no_fnmatch_line("audit*")
@@ -74,10 +74,10 @@ def test_nothing_is_audited_where_nothing_is_replayed(stored: CaseSuite, argumen
     assert len(stored.calls()) == 8
 
 
-def test_error_does_not_fail_the_case(stored: CaseSuite, how: list[str]) -> None:
+def test_error_does_not_fail_the_case(stored: CaseSuite) -> None:
     """An agent that raises when asked again is counted, and its case keeps its stored verdict."""
     stored.flip([2], None)
-    result = stored.run("--ctx-cache", "--ctx-audit=3", *how)
+    result = stored.run("--ctx-cache", "--ctx-audit=3")
     result.assert_outcomes(passed=8)
     assert result.ret == OK
     result.stdout.fnmatch_lines(
@@ -85,35 +85,35 @@ def test_error_does_not_fail_the_case(stored: CaseSuite, how: list[str]) -> None
     )
 
 
-def test_failing_answer_is_audited_too(suite: CaseSuite, how: list[str]) -> None:
+def test_failing_answer_is_audited_too(suite: CaseSuite) -> None:
     """A stored answer that fails keeps failing; that it would pass today is said."""
     suite.make(2, wrong=[0])
     suite.run("--ctx-cache")
     suite.calls()
     suite.flip([0], 1)
-    result = suite.run("--ctx-cache", "--ctx-audit=2", *how)
+    result = suite.run("--ctx-cache", "--ctx-audit=2")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines(["audit*1 of 2 *", "*c00: stored failed, asked again passed"])
 
 
-def test_limit_of_calls_holds(stored: CaseSuite, how: list[str]) -> None:
+def test_limit_of_calls_holds(stored: CaseSuite) -> None:
     """``--ctx-max-calls`` holds for the audit too, and skips no case that is stored."""
-    result = stored.run("--ctx-cache", "--ctx-audit=8", "--ctx-max-calls=2", *how)
+    result = stored.run("--ctx-cache", "--ctx-audit=8", "--ctx-max-calls=2")
     result.assert_outcomes(passed=8)
     assert len(stored.calls()) == 2
 
 
-def test_audit_beside_a_baseline(stored: CaseSuite, how: list[str]) -> None:
+def test_audit_beside_a_baseline(stored: CaseSuite) -> None:
     """What an audit says is a note: it is no sample of the run, and changes no verdict of the gate."""
     stored.record()
     stored.flip([2])
-    result = stored.hold("--ctx-audit=3", *how)
+    result = stored.hold("--ctx-audit=3")
     result.assert_outcomes(passed=8)
     assert result.ret == OK
     result.stdout.fnmatch_lines(["audit*2 of 3*", "gate*GREEN", "flips*0 pass -> fail*"])
 
 
-def test_python_tests_are_audited(stored: CaseSuite, how: list[str]) -> None:
+def test_python_tests_are_audited(stored: CaseSuite) -> None:
     """Cases in Python tests are audited as golden items are."""
     stored.write(
         "test_marked.py",
@@ -125,7 +125,7 @@ def test_case(ctx_case, ctx_trace):
     ctx_trace(ctx_case).check()
 """,
     )
-    result = stored.run("--ctx-cache", "--ctx-audit=3", *how)
+    result = stored.run("--ctx-cache", "--ctx-audit=3")
     assert result.parseoutcomes()["passed"] == 8
     assert len(stored.calls()) == 3
     result.stdout.fnmatch_lines(["audit*3 of 3*"])

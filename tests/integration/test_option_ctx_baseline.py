@@ -213,7 +213,7 @@ def ctx_scorers():
 """
 
 
-def test_raised_scorer_is_named(suite: CaseSuite, how: list[str]) -> None:
+def test_raised_scorer_is_named(suite: CaseSuite) -> None:
     """A scorer's new version judges the stored answer: its class is ``scorer``, and what it says stands for
     both runs.
     """
@@ -221,26 +221,26 @@ def test_raised_scorer_is_named(suite: CaseSuite, how: list[str]) -> None:
     suite.edit("conftest.py", "HERE =", SCORER.lstrip("\n") + "\n\nHERE =")
     golden = (suite.path / "golden.yaml").read_text(encoding="utf-8")
     suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: json"))
-    suite.record(*how).assert_outcomes(passed=3)
+    suite.record().assert_outcomes(passed=3)
     suite.edit("conftest.py", 'version="1"', 'version="2"')
     suite.edit("conftest.py", ">= 1", ">= 2")
-    result = suite.hold(*how)
+    result = suite.hold()
     assert suite.calls() == []
     result.assert_outcomes(xfailed=3)
     assert result.ret == OK
     result.stdout.fnmatch_lines(["classes*3 scorer", "KNOWN FAILING c00: *"])
 
 
-def test_edited_scorer_is_not_called_chance(suite: CaseSuite, how: list[str]) -> None:
+def test_edited_scorer_is_not_called_chance(suite: CaseSuite) -> None:
     """A stored answer that a scorer's edited code judges otherwise is no chance: the scoring changed."""
     suite.make(8)
     scorer = SCORER.replace('    @cached_scorer(version="1")\n', "")
     suite.edit("conftest.py", "HERE =", scorer.lstrip("\n") + "\n\nHERE =")
     golden = (suite.path / "golden.yaml").read_text(encoding="utf-8")
     suite.write("golden.yaml", golden.replace("match: scalar", "match: near, result_kind: json"))
-    suite.record(*how).assert_outcomes(passed=8)
+    suite.record().assert_outcomes(passed=8)
     suite.edit("conftest.py", ">= 1", ">= 2")
-    result = suite.hold("-k", "c00", *how)
+    result = suite.hold("-k", "c00")
     assert suite.calls() == []
     assert result.ret == OK
     result.stdout.fnmatch_lines(
@@ -249,16 +249,16 @@ def test_edited_scorer_is_not_called_chance(suite: CaseSuite, how: list[str]) ->
             "*the same answer got another verdict: the scoring changed (a database, a scorer's code)",
         ]
     )
-    result = suite.hold(*how)
+    result = suite.hold()
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*RED: 8 cases flipped to fail under the same key: drift*"])
 
 
-def test_known_failing_cases_are_green(suite: CaseSuite, how: list[str]) -> None:
+def test_known_failing_cases_are_green(suite: CaseSuite) -> None:
     """Ten cases that fail in both runs are listed and leave the run green; one that passes now is fixed."""
     suite.make(14, wrong=range(10))
-    assert suite.record(*how).ret == RED
-    result = suite.hold("-rx", *how)
+    assert suite.record().ret == RED
+    result = suite.hold("-rx")
     result.assert_outcomes(passed=4, xfailed=10)
     assert result.ret == OK
     result.stdout.fnmatch_lines(["XFAIL*golden.yaml::c00*KNOWN FAILING in the baseline"])
@@ -266,7 +266,7 @@ def test_known_failing_cases_are_green(suite: CaseSuite, how: list[str]) -> None
     suite.edit_rule()
     suite.flip([4], 1)
     suite.calls()
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=5, xfailed=9)
     assert result.ret == OK
     assert len(suite.calls()) == 14
@@ -280,12 +280,12 @@ def drop_case(suite: CaseSuite, number: int) -> None:
 
 
 @pytest.mark.parametrize("paths", [[], ["golden.yaml"], ["."]], ids=["no-path", "file", "folder"])
-def test_case_gone_is_red(suite: CaseSuite, how: list[str], paths: list[str]) -> None:
+def test_case_gone_is_red(suite: CaseSuite, paths: list[str]) -> None:
     """A case that a full run lacks is gone: red, though every test passes."""
     suite.make(3)
-    suite.record(*how)
+    suite.record()
     drop_case(suite, 1)
-    result = suite.hold(*paths, *how)
+    result = suite.hold(*paths)
     result.assert_outcomes(passed=2)
     assert result.ret == RED
     result.stdout.fnmatch_lines(
@@ -294,7 +294,7 @@ def test_case_gone_is_red(suite: CaseSuite, how: list[str], paths: list[str]) ->
 
 
 @pytest.mark.parametrize("folder", ["", "sub/"], ids=["root", "subfolder"])
-def test_golden_file_gone_is_red(suite: CaseSuite, how: list[str], folder: str) -> None:
+def test_golden_file_gone_is_red(suite: CaseSuite, folder: str) -> None:
     """A golden file that is deleted, or whose folder is, takes its cases with it: red."""
     suite.make(2)
     suite.write(
@@ -302,11 +302,11 @@ def test_golden_file_gone_is_red(suite: CaseSuite, how: list[str], folder: str) 
         "cases:\n  - {id: m, question: m, match: scalar, expected: {rows: [[1]]}}\n",
     )
     suite.give({"m": [1]})
-    suite.record(*how).assert_outcomes(passed=3)
+    suite.record().assert_outcomes(passed=3)
     (suite.path / f"{folder}golden_more.yaml").unlink()
     if folder:
         (suite.path / folder).rmdir()
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*RED: 1 case gone from a full run: m"])
@@ -355,35 +355,35 @@ def test_subset_is_not_judged_by_what_it_lacks(
     result.stdout.no_fnmatch_line("GONE*")
 
 
-def test_another_model_label(suite: CaseSuite, how: list[str]) -> None:
+def test_another_model_label(suite: CaseSuite) -> None:
     """A changed ``ctx_model`` makes no new cases: their class is ``model``."""
     suite.make(3)
-    suite.record(*how)
+    suite.record()
     suite.edit("pytest.ini", "stub-1", "stub-2")
     suite.flip([2])
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2, failed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["classes*3 model", "REGRESSION c02:*model: stub-1 -> stub-2 (5 of 5*"])
 
 
-def test_no_common_case_is_red(suite: CaseSuite, how: list[str]) -> None:
+def test_no_common_case_is_red(suite: CaseSuite) -> None:
     """Nothing was compared: that is not green."""
     suite.make(2)
-    suite.record(*how)
+    suite.record()
     suite.write("golden.yaml", "cases:\n  - {id: m, question: m, match: scalar, expected: {rows: [[1]]}}\n")
     suite.give({"m": [1]})
-    result = suite.hold("-k", "m", *how)
+    result = suite.hold("-k", "m")
     result.assert_outcomes(passed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*RED: no common case*"])
 
 
-def test_replayed_run_is_no_evidence(suite: CaseSuite, how: list[str]) -> None:
+def test_replayed_run_is_no_evidence(suite: CaseSuite) -> None:
     """Where every answer is the baseline's own, the gate is green and says that it rests on nothing."""
     suite.make(3)
-    suite.record(*how)
-    result = suite.hold(*how)
+    suite.record()
+    result = suite.hold()
     result.assert_outcomes(passed=3)
     assert result.ret == OK
     assert suite.calls() == []
@@ -397,38 +397,38 @@ def test_replayed_run_is_no_evidence(suite: CaseSuite, how: list[str]) -> None:
 
 
 @pytest.mark.parametrize(("answer", "ret"), [(1, OK), (0, RED)], ids=["passing", "failing"])
-def test_new_case(suite: CaseSuite, how: list[str], answer: int, ret: int) -> None:
+def test_new_case(suite: CaseSuite, answer: int, ret: int) -> None:
     """A new case must pass: it is asked once, and not confirmed."""
     suite.make(2)
-    suite.record(*how)
+    suite.record()
     suite.make(3, wrong=[] if answer else [2])
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2 + answer, failed=1 - answer)
     assert result.ret == ret
     assert suite.calls() == ["c02#0"]
     result.stdout.fnmatch_lines([GREEN_LINE if ret == OK else "gate*RED: 1 case new and failing: c02"])
 
 
-def test_error_is_red(suite: CaseSuite, how: list[str]) -> None:
+def test_error_is_red(suite: CaseSuite) -> None:
     """An agent that raises is an error, and red, whatever the case was in the baseline."""
     suite.make(3, wrong=[1])
-    suite.record(*how)
+    suite.record()
     suite.edit_rule()
     suite.flip([1], None)
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2, errors=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*RED: 1 case ended with an error: c01", "ERROR *c01: *"])
 
 
-def test_case_that_is_expected_to_fail(suite: CaseSuite, how: list[str]) -> None:
+def test_case_that_is_expected_to_fail(suite: CaseSuite) -> None:
     """A case with ``xfail`` in its golden file is never a regression."""
     suite.make(2)
-    suite.record(*how).assert_outcomes(passed=2)
+    suite.record().assert_outcomes(passed=2)
     suite.edit_rule()
     suite.flip([1])
     suite.edit("golden.yaml", "id: c01,", "id: c01, xfail: 'a known gap',")
-    result = suite.hold("-rx", *how)
+    result = suite.hold("-rx")
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == OK
     assert suite.calls() == ["c00#0", "c01#0"]
@@ -443,16 +443,16 @@ def cut_short(suite: CaseSuite) -> None:
     suite.flip([0], 1)
 
 
-def test_interrupted_baseline_is_refused(suite: CaseSuite, how: list[str]) -> None:
+def test_interrupted_baseline_is_refused(suite: CaseSuite) -> None:
     """A baseline that was interrupted is a usage error before anything is asked, unless it is asked for."""
     suite.make(3)
     cut_short(suite)
     suite.edit_rule()
-    result = suite.hold(*how)
+    result = suite.hold()
     assert result.ret == USAGE
     assert suite.calls() == []
     result.stderr.fnmatch_lines(["ERROR: --ctx-baseline=base.json*interrupted*--ctx-allow-incomplete"])
-    result = suite.hold("--ctx-allow-incomplete", *how)
+    result = suite.hold("--ctx-allow-incomplete")
     result.assert_outcomes(passed=3)
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE, "FIXED*c00*", "note*the baseline is of an interrupted run"])
@@ -484,24 +484,24 @@ def test_what_is_no_report_is_refused(suite: CaseSuite, content: str | None, rea
 
 
 @pytest.mark.parametrize("name", ["", "folder.json", "\x00.json", "x" * 300 + ".json", "latin1.json"])
-def test_what_cant_be_read_is_refused(suite: CaseSuite, how: list[str], name: str) -> None:
+def test_what_cant_be_read_is_refused(suite: CaseSuite, name: str) -> None:
     """A folder, an impossible name and a file that is not UTF-8 are usage errors too."""
     suite.make(2)
     (suite.path / "folder.json").mkdir()
     (suite.path / "latin1.json").write_bytes(b'{"a": "\xff"}')
-    result = suite.run(f"--ctx-baseline={name}", *how)
+    result = suite.run(f"--ctx-baseline={name}")
     assert result.ret == USAGE
     assert suite.calls() == []
     result.stderr.fnmatch_lines(["ERROR: --ctx-baseline=*"])
 
 
-def test_interrupted_run_is_red(suite: CaseSuite, how: list[str]) -> None:
+def test_interrupted_run_is_red(suite: CaseSuite) -> None:
     """A run that ``-x`` ends is red, and what it did not reach is not judged."""
     suite.make(4)
-    suite.record(*how)
+    suite.record()
     suite.edit_rule()
     suite.flip([0])
-    result = suite.hold("-x", *how)
+    result = suite.hold("-x")
     assert result.ret in (RED, pytest.ExitCode.INTERRUPTED)
     result.stdout.fnmatch_lines(["*this run was interrupted: cases that did not run were not judged*"])
     result.stdout.no_fnmatch_line("GONE*")
@@ -551,50 +551,50 @@ def test_python_tests(suite: CaseSuite, how: list[str], module: str) -> None:
     result.stdout.fnmatch_lines(["*1 case gone from a full run: c04"])
 
 
-def test_further_test_of_a_case_makes_nothing_new(suite: CaseSuite, how: list[str]) -> None:
+def test_further_test_of_a_case_makes_nothing_new(suite: CaseSuite) -> None:
     """A second test that runs the same golden file is held against the same baseline."""
     suite.make(4, wrong=[0])
     suite.write("test_marked.py", MARKED)
-    suite.record(*how)
+    suite.record()
     suite.write("test_more.py", MARKED)
-    result = suite.hold(*how)
+    result = suite.hold()
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["xfailed"]) == (6, 2)
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE, "classes*8 same key", "KNOWN FAILING c00*"])
 
 
-def test_several_models(suite: CaseSuite, how: list[str]) -> None:
+def test_several_models(suite: CaseSuite) -> None:
     """With several models each case is judged for each model, and named with it."""
     suite.make(3)
     suite.edit("agent/bot.py", "context, sample", "context, sample, model")
     suite.edit("agent/bot.py", "[question]", '[question + ("b" if model == "b" else "")]')
     suite.give({f"c{i:02}b": [1] for i in range(3)})
     models = "--ctx-models=a,b"
-    suite.record(models, *how).assert_outcomes(passed=6)
+    suite.record(models).assert_outcomes(passed=6)
     suite.edit_rule()
     suite.give({"c01b": [0]})
-    result = suite.hold(models, *how)
+    result = suite.hold(models)
     result.assert_outcomes(passed=5, failed=1)
     assert result.ret == RED
     assert len(suite.calls()) == 6 + 4
     result.stdout.fnmatch_lines(["gate*RED: 1 case worse*: c01*b*", "classes*6 context", "REGRESSION c01*b*"])
-    result = suite.hold("--ctx-models=a", *how)
+    result = suite.hold("--ctx-models=a")
     result.assert_outcomes(passed=3)
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE, "*3 cases of the baseline not in this run, not judged*"])
 
 
-def test_baseline_and_report_may_be_the_same_file(suite: CaseSuite, how: list[str]) -> None:
+def test_baseline_and_report_may_be_the_same_file(suite: CaseSuite) -> None:
     """The baseline is read before the report takes its place."""
     suite.make(3)
-    suite.record(*how)
+    suite.record()
     suite.edit_rule()
     suite.flip([0])
-    result = suite.hold("--ctx-report=base.json", *how)
+    result = suite.hold("--ctx-report=base.json")
     assert result.ret == RED
     result.stdout.fnmatch_lines(["REGRESSION c00*"])
-    result = suite.hold("--ctx-report=base.json", *how)
+    result = suite.hold("--ctx-report=base.json")
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00*"])
 
@@ -635,12 +635,12 @@ def test_command_gives_the_same_verdict(
     assert gate_lines(done.stdout) == printed
 
 
-def test_other_tests_keep_their_failures(suite: CaseSuite, how: list[str]) -> None:
+def test_other_tests_keep_their_failures(suite: CaseSuite) -> None:
     """A green gate lowers no exit status: another test that fails still fails the run."""
     suite.make(2, wrong=[0])
     suite.write("test_other.py", "def test_other(): assert 0\n")
-    suite.record(*how)
-    result = suite.hold(*how)
+    suite.record()
+    result = suite.hold()
     result.assert_outcomes(passed=1, xfailed=1, failed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines([GREEN_LINE])
@@ -671,56 +671,56 @@ def test_other_exit_statuses_stay(suite: CaseSuite, module: str, arguments: list
     assert result.ret == status
 
 
-def test_nothing_selected_stays_5(suite: CaseSuite, how: list[str]) -> None:
+def test_nothing_selected_stays_5(suite: CaseSuite) -> None:
     """Where no test is left pytest's own status stays."""
     suite.make(2)
-    suite.record(*how)
-    assert suite.hold("-k", "nonsense", *how).ret == pytest.ExitCode.NO_TESTS_COLLECTED
+    suite.record()
+    assert suite.hold("-k", "nonsense").ret == pytest.ExitCode.NO_TESTS_COLLECTED
 
 
-def test_runxfail_lets_all_failures_fail(suite: CaseSuite, how: list[str]) -> None:
+def test_runxfail_lets_all_failures_fail(suite: CaseSuite) -> None:
     """``--runxfail`` is pytest's own word for: excuse nothing."""
     suite.make(2, wrong=[0])
-    suite.record(*how)
-    result = suite.hold("--runxfail", *how)
+    suite.record()
+    result = suite.hold("--runxfail")
     result.assert_outcomes(passed=1, failed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00*"])
 
 
-def test_baseline_works_without_the_cache(suite: CaseSuite, how: list[str]) -> None:
+def test_baseline_works_without_the_cache(suite: CaseSuite) -> None:
     """A baseline recorded without the cache is good too: answers carry the key they would have."""
     suite.make(4)
-    suite.run("--ctx-report=base.json", *how).assert_outcomes(passed=4)
+    suite.run("--ctx-report=base.json").assert_outcomes(passed=4)
     suite.calls()
     suite.edit_rule()
     suite.flip([1])
-    result = suite.run("--ctx-baseline=base.json", *how)
+    result = suite.run("--ctx-baseline=base.json")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == RED
     assert len(suite.calls()) == 4 + 4
     result.stdout.fnmatch_lines(["classes*4 context", "REGRESSION c01: *Business Rules (5 of 5*"])
 
 
-def test_baseline_is_found_from_where_pytest_started(suite: CaseSuite, how: list[str]) -> None:
+def test_baseline_is_found_from_where_pytest_started(suite: CaseSuite) -> None:
     """A relative path is one of the folder that pytest was started in, on workers too."""
     suite.make(2, wrong=[0])
     suite.record()
     (suite.path / "sub").mkdir()
     os.chdir(suite.path / "sub")
-    result = suite.run("--ctx-cache", "--ctx-baseline=../base.json", "..", *how)
+    result = suite.run("--ctx-cache", "--ctx-baseline=../base.json", "..")
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == OK
     result.stdout.fnmatch_lines([GREEN_LINE])
 
 
-def test_reruns_count_once(suite: CaseSuite, how: list[str]) -> None:
+def test_reruns_count_once(suite: CaseSuite) -> None:
     """A case that pytest-rerunfailures runs again is judged by its last attempt, which asks nobody anew."""
     suite.make(3)
-    suite.record(*how)
+    suite.record()
     suite.edit_rule()
     suite.flip([1])
-    result = suite.hold("--reruns=2", "--ctx-report=current.json", *how)
+    result = suite.hold("--reruns=2", "--ctx-report=current.json")
     assert result.ret == RED
     assert len(suite.calls()) == 3 + 4
     result.stdout.fnmatch_lines(["REGRESSION c01: *(5 of 5 samples failed)"])
@@ -732,14 +732,14 @@ def test_reruns_count_once(suite: CaseSuite, how: list[str]) -> None:
     ]
 
 
-def test_strict_xfails_stay_green(suite: CaseSuite, how: list[str]) -> None:
+def test_strict_xfails_stay_green(suite: CaseSuite) -> None:
     """``xfail_strict`` is about marks that people wrote: a case that is fixed is not red for it."""
     suite.edit("pytest.ini", "addopts", "xfail_strict = true\naddopts")
     suite.make(3, wrong=[0, 1])
-    suite.record(*how)
+    suite.record()
     suite.edit_rule()
     suite.flip([0], 1)
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2, xfailed=1)
     assert result.ret == OK
 

@@ -48,33 +48,33 @@ def test_half_of_the_samples_are_not_most(changed: CaseSuite, how: list[str]) ->
     result.stdout.fnmatch_lines(["gate*GREEN", "NOISE*c02*(2 of 4 samples failed*"])
 
 
-def test_without_confirming_one_answer_decides(changed: CaseSuite, how: list[str]) -> None:
+def test_without_confirming_one_answer_decides(changed: CaseSuite) -> None:
     """``--ctx-confirm=0`` asks nothing more: the flip is red, and said to rest on one answer."""
     changed.flip([2], 0, 1, 1, 1, 1)
-    result = changed.hold("--ctx-confirm=0", *how)
+    result = changed.hold("--ctx-confirm=0")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == RED
     assert len(changed.calls()) == 4
     result.stdout.fnmatch_lines(["note*1 case not confirmed, one answer each*: c02"])
 
 
-def test_confirming_answers_are_stored(changed: CaseSuite, how: list[str]) -> None:
+def test_confirming_answers_are_stored(changed: CaseSuite) -> None:
     """They are samples of their own: the next run replays them, and so does a run with more repeats."""
     changed.flip([2], 0, 1, 1, 1, 1)
-    changed.hold(*how).assert_outcomes(passed=3, xfailed=1)
+    changed.hold().assert_outcomes(passed=3, xfailed=1)
     assert len(changed.calls()) == 4 + 4
-    result = changed.hold(*how)
+    result = changed.hold()
     result.assert_outcomes(passed=3, xfailed=1)
     assert result.ret == OK
     assert changed.calls() == []
-    changed.run("--ctx-cache", "--ctx-repeat=5", "-k", "c02", *how)
+    changed.run("--ctx-cache", "--ctx-repeat=5", "-k", "c02")
     assert changed.calls() == []
 
 
-def test_confirming_answers_are_in_the_report(changed: CaseSuite, how: list[str]) -> None:
+def test_confirming_answers_are_in_the_report(changed: CaseSuite) -> None:
     """A report keeps them apart from the samples that make the verdict."""
     changed.flip([2], 0, 0, 0, 1, 0)
-    changed.hold("--ctx-report=current.json", *how)
+    changed.hold("--ctx-report=current.json")
     report = json.loads((changed.path / "current.json").read_text(encoding="utf-8"))
     case = next(case for case in report["cases"] if case["id"] == "c02")
     assert [sample["state"] for sample in case["confirming"]] == ["failed", "failed", "passed", "failed"]
@@ -83,19 +83,19 @@ def test_confirming_answers_are_in_the_report(changed: CaseSuite, how: list[str]
     assert all(case["confirming"] == [] for case in report["cases"] if case["id"] != "c02")
 
 
-def test_refused_misses_confirm_with_what_is_stored(changed: CaseSuite, how: list[str]) -> None:
+def test_refused_misses_confirm_with_what_is_stored(changed: CaseSuite) -> None:
     """Where no agent may be called, stored answers alone confirm; without any, one answer decides."""
     changed.flip([2], 0)
     changed.run("--ctx-cache")
     changed.calls()
-    result = changed.hold("--ctx-on-miss=fail", *how)
+    result = changed.hold("--ctx-on-miss=fail")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["note*1 case not confirmed, one answer each*: c02"])
     changed.flip([2], 0, 1, 1)
     changed.run("--ctx-cache", "--ctx-repeat=3", "-k", "c02")
     changed.calls()
-    result = changed.hold("--ctx-on-miss=fail", *how)
+    result = changed.hold("--ctx-on-miss=fail")
     result.assert_outcomes(passed=3, xfailed=1)
     assert result.ret == OK
     assert changed.calls() == []
@@ -119,34 +119,34 @@ def test_limit_of_calls_holds_on_workers(changed: CaseSuite) -> None:
     assert len(changed.calls()) == 7
 
 
-def test_error_while_confirming_is_no_answer(changed: CaseSuite, how: list[str]) -> None:
+def test_error_while_confirming_is_no_answer(changed: CaseSuite) -> None:
     """An agent that raises while it confirms neither fails the case nor confirms it."""
     changed.flip([2], 0, None, 1, None, 1)
-    result = changed.hold(*how)
+    result = changed.hold()
     result.assert_outcomes(passed=3, xfailed=1)
     assert result.ret == OK
     assert len(changed.calls()) == 4 + 4
     result.stdout.fnmatch_lines(["NOISE*c02*(1 of 3 samples failed*"])
 
 
-def test_repeats_are_weighed_with_what_confirms(suite: CaseSuite, how: list[str]) -> None:
+def test_repeats_are_weighed_with_what_confirms(suite: CaseSuite) -> None:
     """With ``--ctx-repeat`` all samples of the run count, and the confirming ones come after them."""
     suite.make(2)
     suite.record("--ctx-repeat=2")
     suite.edit_rule()
     suite.flip([1], 0, 1, 0, 0)
-    result = suite.hold("--ctx-repeat=2", "--ctx-confirm=2", *how)
+    result = suite.hold("--ctx-repeat=2", "--ctx-confirm=2")
     result.assert_outcomes(passed=1, failed=1)
     assert [call for call in suite.calls() if call.startswith("c01")] == [f"c01#{i}" for i in range(4)]
     result.stdout.fnmatch_lines(["REGRESSION c01: *(3 of 4 samples failed)"])
 
 
-def test_nothing_else_is_confirmed(suite: CaseSuite, how: list[str]) -> None:
+def test_nothing_else_is_confirmed(suite: CaseSuite) -> None:
     """Flips on the same key, new cases and cases that failed before are asked once."""
     suite.make(3, wrong=[0])
     suite.record()
     suite.make(4, wrong=[0, 1, 3])
-    suite.hold("--no-cache", *how)
+    suite.hold("--no-cache")
     assert suite.calls() == ["c00#0", "c01#0", "c02#0", "c03#0"]
 
 

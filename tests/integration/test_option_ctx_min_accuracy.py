@@ -43,13 +43,13 @@ def test_share_needs_no_keys(suite: CaseSuite) -> None:
     assert result.ret == OK
 
 
-def test_share_of_a_tag(suite: CaseSuite, how: list[str]) -> None:
+def test_share_of_a_tag(suite: CaseSuite) -> None:
     """A tag's share is over the cases that have it; several may be asked for, with one for all."""
     suite.make(6, wrong=[1])
-    result = suite.run("--ctx-min-accuracy=even=1", "--ctx-min-accuracy=0.8", *how)
+    result = suite.run("--ctx-min-accuracy=even=1", "--ctx-min-accuracy=0.8")
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == OK
-    result = suite.run("--ctx-min-accuracy=odd=0.7", "--ctx-min-accuracy=0.9", *how)
+    result = suite.run("--ctx-min-accuracy=odd=0.7", "--ctx-min-accuracy=0.9")
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(
@@ -71,11 +71,11 @@ def test_share_that_looks_alike_is_shown_apart(suite: CaseSuite) -> None:
     result.stdout.fnmatch_lines(["accuracy 66.667% of 3 cases is below 66.670%"])
 
 
-def test_repeats_count_by_their_share(suite: CaseSuite, how: list[str]) -> None:
+def test_repeats_count_by_their_share(suite: CaseSuite) -> None:
     """Accuracy is the mean pass rate: a case that passes half the time counts half."""
     suite.make(2)
     suite.flip([1], 1, 0)
-    arguments = ["--ctx-cache", "--ctx-repeat=2", *how]
+    arguments = ["--ctx-cache", "--ctx-repeat=2"]
     result = suite.run("--ctx-min-accuracy=0.75", *arguments)
     result.assert_outcomes(passed=1, xfailed=1)
     assert result.ret == OK
@@ -84,39 +84,39 @@ def test_repeats_count_by_their_share(suite: CaseSuite, how: list[str]) -> None:
     result.stdout.fnmatch_lines(["accuracy 75% of 2 cases is below 76%"])
 
 
-def test_errors_always_fail(suite: CaseSuite, how: list[str]) -> None:
+def test_errors_always_fail(suite: CaseSuite) -> None:
     """An agent that raises fails the run, whatever the share; it is in neither side of it."""
     suite.make(4, wrong=[1])
     suite.flip([0], None)
-    result = suite.run("--ctx-min-accuracy=0.6", *how)
+    result = suite.run("--ctx-min-accuracy=0.6")
     result.assert_outcomes(passed=2, xfailed=1, errors=1)
     assert result.ret == RED
     result.stdout.no_fnmatch_line("*is below*")
 
 
-def test_other_tests_still_fail(suite: CaseSuite, how: list[str]) -> None:
+def test_other_tests_still_fail(suite: CaseSuite) -> None:
     """The share stands for golden cases only."""
     suite.make(2, wrong=[1])
     suite.write("test_other.py", "def test_other(): assert 0\n")
-    result = suite.run("--ctx-min-accuracy=0.5", *how)
+    result = suite.run("--ctx-min-accuracy=0.5")
     result.assert_outcomes(passed=1, xfailed=1, failed=1)
     assert result.ret == RED
 
 
-def test_no_case_is_red(suite: CaseSuite, how: list[str]) -> None:
+def test_no_case_is_red(suite: CaseSuite) -> None:
     """A share of nothing is not reached: not of no case, and not of a tag that no case has."""
     suite.write("test_other.py", "def test_other(): pass\n")
-    result = suite.run("--ctx-min-accuracy=0.5", *how)
+    result = suite.run("--ctx-min-accuracy=0.5")
     result.assert_outcomes(passed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["accuracy: no case has a verdict, 50% are asked for"])
     suite.make(2)
-    result = suite.run("--ctx-min-accuracy=od=0.5", *how)
+    result = suite.run("--ctx-min-accuracy=od=0.5")
     assert result.ret == RED
     result.stdout.fnmatch_lines(["accuracy of od: no case has a verdict, 50% are asked for"])
 
 
-def test_python_tests(suite: CaseSuite, how: list[str]) -> None:
+def test_python_tests(suite: CaseSuite) -> None:
     """A Python test that checks a case is judged so too; its own assertions still fail."""
     suite.make(4, wrong=[1])
     suite.write(
@@ -130,26 +130,26 @@ def test_case(ctx_case, ctx_trace):
     assert ctx_case.id != "c03"
 """,
     )
-    result = suite.run("--ctx-min-accuracy=0.75", *how)
+    result = suite.run("--ctx-min-accuracy=0.75")
     outcomes = result.parseoutcomes()
     assert (outcomes["passed"], outcomes["xfailed"], outcomes["failed"]) == (2, 1, 1)
     assert result.ret == RED
     result.stdout.no_fnmatch_line("*is below*")
 
 
-def test_with_a_baseline_both_must_hold(suite: CaseSuite, how: list[str]) -> None:
+def test_with_a_baseline_both_must_hold(suite: CaseSuite) -> None:
     """A regression is red above the share, and a missed share is red under a green gate."""
     suite.make(10, wrong=[0, 1])
-    suite.record(*how)
-    result = suite.hold("--ctx-min-accuracy=0.8", *how)
+    suite.record()
+    result = suite.hold("--ctx-min-accuracy=0.8")
     result.assert_outcomes(passed=8, xfailed=2)
     assert result.ret == OK
-    result = suite.hold("--ctx-min-accuracy=0.9", *how)
+    result = suite.hold("--ctx-min-accuracy=0.9")
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*GREEN", "accuracy 80% of 10 cases is below 90%"])
     suite.edit_rule()
     suite.flip([5])
-    result = suite.hold("--ctx-min-accuracy=0.5", *how)
+    result = suite.hold("--ctx-min-accuracy=0.5")
     result.assert_outcomes(passed=7, xfailed=3)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["gate*RED: 1 case worse*c05"])
