@@ -21,7 +21,7 @@ from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
 from pytest_ctxfp.plugin.case_runs import run_for, run_of
 from pytest_ctxfp.plugin.collect import GoldenItem
-from pytest_ctxfp.plugin.items import command_for, fixtures_of, shown_path
+from pytest_ctxfp.plugin.items import command_to_refresh, fixtures_of, shown_path
 from pytest_ctxfp.plugin.runner import get_runner
 from pytest_ctxfp.plugin.sampling import CaseSampler
 from pytest_ctxfp.plugin.settings import get_settings
@@ -172,7 +172,7 @@ class CaseTracer:
             parameters=_keyed_parameters(item, reached),
             scope=str(item.path),
             settle=settle,
-            ask_again=lambda: command_for(item, "--ctx-refresh"),
+            ask_again=lambda: command_to_refresh(item),
             load_scorers=lambda: self._fixture("ctx_scorers"),
             load_execute=lambda: self._fixture("ctx_execute"),
             split=splitter_of(item),
