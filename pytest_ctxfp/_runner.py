@@ -222,6 +222,7 @@ class Runner:
                 continue
             verdict = await self._score(lookup.trace, prepared, is_stored=True)
             if verdict is not None:
+                _check_variant(prepared.suite, named)
                 self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
@@ -411,7 +412,8 @@ class Runner:
             agent = prepared.suite.build_agent()
             named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
             self._check_surroundings(prepared)
-            _check_told(prepared.suite, named)
+            _check_model(prepared.suite, named)
+            _check_variant(prepared.suite, named)
         except BaseException:
             if self.ledger is not None:
                 self.ledger.release()
@@ -463,14 +465,18 @@ def _refuse_shape(case: GoldenCase) -> AgentError:
     return AgentError(f"the agent's answer has not the shape of a {case.result_kind.value}")
 
 
-def _check_told(suite: Suite, named: frozenset[str]) -> None:
-    """Refuse a model or a variant that nothing is told of: its label would be a lie."""
+def _check_model(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a model that the agent is not told of: its label would be a lie."""
     if suite.is_model_given and "model" not in named and not suite.knows_model():
         message = (
             f"--ctx-models names the model {suite.model!r}, and nothing tells the agent: let the agent have"
             " an argument 'model', or let a fixture behind ctx_agent ask for ctx_model"
         )
         raise CtxfpError(message)
+
+
+def _check_variant(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a variant that nothing is told of, whether its answer is stored or not."""
     if suite.variant is None or "variant" in named:
         return
     if suite.assembler is None or "variant" not in named_arguments(
