@@ -358,6 +358,9 @@ def _read_names(text: str) -> tuple[str, ...]:
 
 
 def _read_tags(text: str) -> str:
+    if not text:  # select_cases takes it for "no filter", but here a variable was not set
+        message = "'' names no tag: write them separated by commas, or leave the flag out"
+        raise argparse.ArgumentTypeError(message)
     return _checked_selection(text, tags=text)
 
 
