@@ -262,7 +262,7 @@ class Runner:
     def _note_on_assembler(self, suite: Suite) -> tuple[str, ...]:
         """Warn, once, of an assembler whose own file is one of the agent's files."""
         state = self._state(suite)
-        if suite.assembler is None or state.is_assembler_noted:
+        if suite.assembler is None or state.is_assembler_noted or self.store.mode is CacheMode.OFF:
             return ()
         state.is_assembler_noted = True
         name = self.identity.name_of(source_file(suite.assembler))
@@ -335,7 +335,7 @@ class Runner:
             served_then=served_then,
             notes=(
                 *self._note_on_assembler(suite),
-                *_note_on_agent(agent, self.identity),
+                *_note_on_agent(agent, self.identity, is_cached=is_cached),
                 *recording.notes,
                 *_notes_on_judge(verdict),
             ),
@@ -489,13 +489,14 @@ def _check_variant(suite: Suite, named: frozenset[str]) -> None:
         raise CtxfpError(message)
 
 
-def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[str, ...]:
+def _note_on_agent(agent: Callable[..., object], identity: Identity, *, is_cached: bool) -> tuple[str, ...]:
     """Warn of an agent whose own file is not one of the agent's files: a change in it would not be seen."""
     name = identity.name_of(source_file(agent))
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
+    effect = "would get old answers" if is_cached else "is not in the keys of the report"
     note = (
-        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it would get old answers:"
+        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it {effect}:"
         " add it there, or let ctx_agent return a function of a file that is there"
     )
     return (note,)

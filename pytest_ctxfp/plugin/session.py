@@ -146,7 +146,7 @@ class ReportHooks:
         if get_settings(self._config).wants_report:
             from pytest_ctxfp.plugin.run_report import conclude
 
-            is_complete = self._facts.is_complete and not stopped
+            is_complete = self._facts.is_complete(session.testscollected) and not stopped
             self._verdict = conclude(self._facts, self._config, complete=is_complete)
         self._raise_status(session)
 

@@ -200,7 +200,7 @@ def test_variants_explain_themselves(project: Project) -> None:
 
 
 @pytest.fixture
-def listings(project: Project, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def listings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """The folders that were listed in this process."""
     found: list[str] = []
     listdir = os.listdir
