@@ -60,6 +60,11 @@ class RunFacts:
         self._uncollected += 1
 
     @property
+    def has_collect_fault(self) -> bool:
+        """Whether something could not be collected."""
+        return self._uncollected > 0
+
+    @property
     def selection(self) -> CasesRecord | None:
         """Which golden cases the run selects, as far as any of its processes has said so."""
         return self._selections[0] if self._selections else None

@@ -17,7 +17,7 @@ from pytest_ctxfp._stats import format_percent
 from pytest_ctxfp.plugin.baseline import get_baseline, manifests_of
 from pytest_ctxfp.plugin.runner import known_identity, program_name
 from pytest_ctxfp.plugin.settings import get_settings
-from pytest_ctxfp.plugin.summary import describe_audit, describe_shared_contexts
+from pytest_ctxfp.plugin.summary import describe_audit, describe_other_calls, describe_shared_contexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,6 +122,7 @@ def _join_samples(records: list[CaseRecord]) -> CaseReport | None:
 def _find_notes(facts: RunFacts) -> Iterator[str]:
     yield from describe_shared_contexts(facts)
     yield from describe_audit(facts.audits())
+    yield from describe_other_calls(facts)
     yield from sorted({note for record in facts.cases() for note in record.get("notes", ())})
 
 

@@ -214,6 +214,23 @@ def describe_audit(audits: list[CaseRecord]) -> list[str]:
     return lines
 
 
+def describe_other_calls(facts: RunFacts) -> list[str]:
+    """Say what calls cost that stand in no case of a report, so that its figures are not taken for all.
+
+    Example::
+
+        2 calls stand in no case (failed, repeated, an audit's or a test's own): spent 0.5000 USD
+    """
+    told = {id(record) for records in facts.by_case().values() for record in records if "passed" in record}
+    others = [record for record in facts.calls() if id(record) not in told]
+    if not others:
+        return []
+    n_calls = sum(record["calls"] for record in others)
+    stand = "stands" if n_calls == 1 else "stand"
+    which = "failed, repeated, an audit's or a test's own"
+    return [f"{_plural(n_calls, 'call')} {stand} in no case ({which}): spent {_total(others)}"]
+
+
 def _count_answers(cases: list[CaseRecord]) -> str:
     counts = Counter(record["state"] for record in cases)
     n_rescored = sum(record.get("rescored", False) for record in cases)

@@ -528,3 +528,32 @@ def test_setup_error_of_a_golden_item(mixed: Project, how: list[str]) -> None:
     report = read_report(mixed)
     assert [case["state"] for case in report["cases"]] == ["error", "error", "skipped", "error", "error"]
     assert "no network" in report["cases"][0]["reason"]
+
+
+def test_calls_that_stand_in_no_case_are_told(mixed: Project, how: list[str]) -> None:
+    """What failed calls, earlier attempts and a test's own calls cost is not passed over."""
+    mixed.write(
+        "test_own.py",
+        "from pytest_ctxfp import AgentResult\n\n"
+        "def test_own(ctx_trace):\n    ctx_trace.call('own', lambda: AgentResult('x', cost=0.5))\n",
+    )
+    mixed.run("--ctx-cache", "--reruns=1", "-k", "own or passes or broken or fails", *REPORTS, *how)
+    report = read_report(mixed)
+    # Asked twice: the case that fails is stored at first, the one that is broken never answers.
+    (note,) = [note for note in report["notes"] if "in no case" in note]
+    assert note.startswith("4 calls stand in no case (failed, repeated, an audit's or a test's own): spent ")
+    assert note.endswith(" USD and an unknown amount for 2")
+    assert report["spent"]["answers"] == 1
+
+
+def test_without_the_flag_nothing_is_written(mixed: Project, how: list[str]) -> None:
+    """A run that asks for no report leaves no file and says nothing of reports."""
+    before = sorted(path.name for path in mixed.path.iterdir())
+    result = mixed.run(*how)
+    after = sorted(
+        path.name for path in mixed.path.iterdir() if path.name not in ("calls.txt", "__pycache__")
+    )
+    assert after == [name for name in before if name != "__pycache__"]
+    result.stdout.no_fnmatch_line("*report*")
+    for label in ("selected", "flaky", "variants", "confirming", "audit"):
+        result.stdout.no_fnmatch_line(f"{label} *")

@@ -167,3 +167,19 @@ def test_no_tag_is_a_usage_error(tagged: Project, tags: str, how: list[str]) -> 
     result = tagged.run(f"--ctx-tags={tags}", *how)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--ctx-tags*no tag: write them separated by commas*"])
+
+
+def test_broken_file_is_no_matter_of_tags(tagged: Project, how: list[str]) -> None:
+    """Where no case can be read, the summary doesn't ask for a wider selection."""
+    tagged.write("golden.yaml", "cases: [{id: 1}]\n")
+    result = tagged.run("--ctx-tags=easy", *how)
+    result.assert_outcomes(errors=1)
+    result.stdout.no_fnmatch_line("*no case is left*")
+
+
+def test_dead_worker_is_no_matter_of_tags(tagged: Project) -> None:
+    """Where the only worker dies at the first case, the summary doesn't say that none was selected."""
+    tagged.edit("conftest.py", "return answers", "os._exit(3)\n        return answers")
+    result = tagged.run("--ctx-tags=easy", "-n1", "--max-worker-restart=0")
+    assert result.ret != pytest.ExitCode.NO_TESTS_COLLECTED
+    result.stdout.no_fnmatch_line("*no case is left*")

@@ -184,3 +184,10 @@ def test_labels_of_any_form(varied: Project) -> None:
     result.stdout.fnmatch_lines(
         ["variants   variants 100% and {0} have the same context in 2 cases: one answer*"]
     )
+
+
+def test_names_that_are_alike_together(varied: Project) -> None:
+    """Labels whose combinations can't be told apart end the run before two tests share a name."""
+    result = varied.run("--ctx-models=m,m-a", "--ctx-variants=a,a-a")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*together name two tests alike: *'m-a-a', 'm-a-a'*rename one"])
