@@ -81,9 +81,11 @@ def conclude(facts: RunFacts, config: pytest.Config, *, complete: bool) -> RunVe
 
 
 def _build_report(facts: RunFacts, config: pytest.Config, *, complete: bool) -> RunReport:
-    cases = tuple(filter(None, map(_join_samples, facts.by_case().values())))
+    cases = list(filter(None, map(_join_samples, facts.by_case().values())))
+    if not get_settings(config).models:
+        cases = _label_unresolved(cases)
     report = RunReport(
-        cases=cases,
+        cases=tuple(cases),
         complete=complete,
         recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         recorded_by=program_name(),
@@ -117,6 +119,17 @@ def _join_samples(records: list[CaseRecord]) -> CaseReport | None:
         samples=tuple(case.samples[0] for case in samples),
         confirming=tuple(case.samples[0] for kind, case in entries if kind == "confirming"),
     )
+
+
+def _label_unresolved(cases: list[CaseReport]) -> list[CaseReport]:
+    """Give cases that ended before the suite's ``ctx_model`` was asked the model of all the others."""
+    models = {case.model for case in cases if any(sample.key for sample in case.samples)}
+    if len(models) != 1:
+        return cases
+    (model,) = models
+    return [
+        case if any(sample.key for sample in case.samples) else replace(case, model=model) for case in cases
+    ]
 
 
 def _find_notes(facts: RunFacts) -> Iterator[str]:

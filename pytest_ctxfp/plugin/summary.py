@@ -144,7 +144,7 @@ def _fate(case: SummedCase) -> str:
 
 def _list_flaky(cases: list[SummedCase]) -> list[str]:
     """Name the cases whose samples disagree: ``total_orders: 2 of 3 passed``."""
-    several = len({case.label for case in cases}) > 1
+    several = len({case.label for case in cases if case.fold.has_verdict}) > 1
     return capped(
         [
             f"{_shorten(case.fold.id)}{f' [{_shorten(case.label)}]' if several else ''}:"

@@ -19,7 +19,7 @@ from pytest_ctxfp._reads import free_names, read_texts
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
-from pytest_ctxfp.plugin.case_runs import run_for, run_of
+from pytest_ctxfp.plugin.case_runs import model_named_for, run_for, run_of
 from pytest_ctxfp.plugin.collect import GoldenItem
 from pytest_ctxfp.plugin.items import command_to_refresh, fixtures_of, shown_path
 from pytest_ctxfp.plugin.runner import get_runner
@@ -136,7 +136,7 @@ class CaseTracer:
             params=params,
             of_agent=True,
             chained=True,
-            model=self._model(),
+            model=model_named_for(self._request.node) or self._model(),
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
         )
 
@@ -187,8 +187,10 @@ class CaseTracer:
     def _build_agent(self, *, reads_case: bool) -> Callable[..., object]:
         stash = self._request.node.stash
         had_seen, knew_model = stash.get(CASE_SEEN, False), stash.get(MODEL_SEEN, False)
+        stash[MODEL_SEEN] = False  # may be of the test itself, or of an earlier attempt
         agent = self._fixture("ctx_agent")
-        self._agent_asked_for_model |= stash.get(MODEL_SEEN, False) and not knew_model
+        self._agent_asked_for_model |= stash[MODEL_SEEN]
+        stash[MODEL_SEEN] |= knew_model
         if stash.get(CASE_SEEN, False) and not had_seen and not reads_case:
             message = (
                 "the fixtures behind ctx_agent ask for ctx_case while they run, which the key can't know of:"
@@ -349,7 +351,4 @@ def model_of(request: pytest.FixtureRequest) -> str:
     if not settings.models:
         return settings.model
     request.node.stash[MODEL_SEEN] = True
-    run = run_of(request.node)
-    if run is not None and run.model is not None:
-        return run.model
-    return settings.models[0] if len(settings.models) == 1 else settings.model
+    return model_named_for(request.node) or settings.model

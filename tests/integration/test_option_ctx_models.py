@@ -160,6 +160,13 @@ def test_model_that_a_fixture_asks_for_while_it_runs(by_fixture: Project) -> Non
     )
     by_fixture.run(MODELS, "--ctx-repeat=2").assert_outcomes(passed=4)
     assert by_fixture.calls() == sorted(ALL_CALLS * 2)
+    by_fixture.edit(
+        "conftest.py",
+        "return answers",
+        "asked = (HERE / 'calls.txt').read_text()\n"
+        "        assert asked.count(f'{ctx_model}: {question}') > 1\n        return answers",
+    )
+    by_fixture.run(MODELS, "--reruns=1").assert_outcomes(passed=4)
 
 
 def test_overriding_model_fixture(by_fixture: Project, how: list[str]) -> None:
@@ -255,6 +262,34 @@ def test_calls_of_a_test_are_keyed_by_its_model(told: Project, how: list[str]) -
     told.run(*flags, "--ctx-models=small").assert_outcomes(passed=2)
     told.run(*flags, MODELS).stdout.fnmatch_lines(["calls*8: 4 hit, 4 miss*"])
     told.run(*flags, MODELS).stdout.fnmatch_lines(["calls*8: 8 hit, 0 miss*"])
+
+
+OWN_CALLS = """
+import pytest
+from pytest_ctxfp import cached_call
+
+@pytest.fixture
+def ctx_model():
+    return "mine"
+
+@cached_call()
+def helper(question):
+    return question
+
+def test_call(ctx_trace):
+    assert ctx_trace.call("own", lambda: "x") == "x"
+    assert helper("y") == "y"
+"""
+
+
+def test_calls_without_a_case_are_keyed_by_the_named_model(told: Project, how: list[str]) -> None:
+    """A test without a case has the one model that is named, whatever the suite's ``ctx_model`` says."""
+    told.write("test_calls.py", OWN_CALLS)
+    flags = ["test_calls.py", "--ctx-cache", *how]
+    for model in ("small", "large"):
+        told.run(*flags, f"--ctx-models={model}").stdout.fnmatch_lines(["calls*2: 0 hit, 2 miss*"])
+        told.run(*flags, f"--ctx-models={model}").stdout.fnmatch_lines(["calls*2: 2 hit, 0 miss*"])
+    told.run(*flags).stdout.fnmatch_lines(["calls*2: 0 hit, 2 miss*"])
 
 
 PARAMETRISED = """

@@ -105,6 +105,14 @@ def test_flaky_case_is_listed(repeated: Repeated, how: list[str]) -> None:
     assert "1 flaky" in markdown
 
 
+def test_skipped_case_adds_no_label(repeated: Repeated) -> None:
+    """A flaky case is listed by its id alone where there is one model, though another case is skipped."""
+    repeated.project.edit("golden.yaml", "  - id: customers\n", "  - id: customers\n    skip: not today\n")
+    repeated.answer([99, 98])
+    result = repeated.project.run("--ctx-repeat=2")
+    result.stdout.fnmatch_lines(["flaky      orders: 1 of 2 passed"])
+
+
 def test_failure_says_how_many_samples_failed(repeated: Repeated, how: list[str]) -> None:
     """The failure shows the first sample that failed, though the first passed, and says how many did."""
     only_orders(repeated.project, 0.8)

@@ -503,6 +503,20 @@ def test_rerun_counts_once(project: Project, how: list[str]) -> None:
     assert report["complete"]
 
 
+def test_model_of_a_suites_own_fixture(mixed: Project, how: list[str]) -> None:
+    """Cases that were skipped before the fixture ``ctx_model`` was asked stand under its model too."""
+    mixed.edit(
+        "conftest.py",
+        "@pytest.fixture\ndef ctx_agent",
+        "@pytest.fixture(scope='session')\ndef ctx_model():\n    return 'mine'\n\n\n"
+        "@pytest.fixture\ndef ctx_agent",
+    )
+    mixed.run(*REPORTS, *how).assert_outcomes(**MIXED_OUTCOMES)
+    report = read_report(mixed)
+    assert [case["model"] for case in report["cases"]] == ["mine"] * 5
+    assert [config["model"] for config in report["configs"]] == ["mine"]
+
+
 def test_case_that_a_test_never_traces(mixed: Project, how: list[str]) -> None:
     """A marked test that passes without tracing its case leaves no entry that would look like a verdict."""
     mixed.write(
