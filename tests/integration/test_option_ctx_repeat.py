@@ -164,6 +164,31 @@ def test_errored_sample_makes_an_error_and_the_others_are_stored(repeated: Repea
     assert project.calls() == [f"{CUSTOMERS} 1", f"{ORDERS} 1"]
 
 
+@pytest.mark.parametrize(
+    ("end", "outcome", "state"),
+    [("skip", "skipped", "skipped"), ("xfail", "xfailed", "skipped"), ("fail", "errors", "error")],
+)
+def test_sample_that_ends_the_test(
+    repeated: Repeated, end: str, outcome: str, state: str, how: list[str]
+) -> None:
+    """Where an agent ends its test in pytest's own way, the samples before that make no verdict, and its
+    call is counted.
+    """
+    only_orders(repeated.project)
+    repeated.project.edit(
+        "conftest.py",
+        "return answers",
+        f"if sample == 1:\n            pytest.{end}('enough')\n        return answers",
+    )
+    result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", "--ctx-report=run.json", *how)
+    result.assert_outcomes(**{outcome: 1})
+    result.stdout.fnmatch_lines(["cases*1: 0 passed, 0 failed, 1 *", "cost*in 2 calls*"])
+    report = json.loads((repeated.project.path / "run.json").read_text(encoding="utf-8"))
+    assert [case["state"] for case in report["cases"]] == [state]
+    assert [s["state"] for s in report["cases"][0]["samples_detail"]] == ["passed", state]
+    assert report["n"] == 0
+
+
 def test_errored_sample_in_reports(repeated: Repeated) -> None:
     """A report has the answers of an errored case, its state, and no accuracy made of it."""
     only_orders(repeated.project)
