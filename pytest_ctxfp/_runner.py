@@ -222,6 +222,7 @@ class Runner:
                 continue
             verdict = await self._score(lookup.trace, prepared, is_stored=True)
             if verdict is not None:
+                _check_variant(prepared.suite, named)
                 self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
@@ -261,7 +262,7 @@ class Runner:
     def _note_on_assembler(self, suite: Suite) -> tuple[str, ...]:
         """Warn, once, of an assembler whose own file is one of the agent's files."""
         state = self._state(suite)
-        if suite.assembler is None or state.is_assembler_noted:
+        if suite.assembler is None or state.is_assembler_noted or self.store.mode is CacheMode.OFF:
             return ()
         state.is_assembler_noted = True
         name = self.identity.name_of(source_file(suite.assembler))
@@ -334,7 +335,7 @@ class Runner:
             served_then=served_then,
             notes=(
                 *self._note_on_assembler(suite),
-                *_note_on_agent(agent, self.identity),
+                *_note_on_agent(agent, self.identity, is_cached=is_cached),
                 *recording.notes,
                 *_notes_on_judge(verdict),
             ),
@@ -411,7 +412,8 @@ class Runner:
             agent = prepared.suite.build_agent()
             named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
             self._check_surroundings(prepared)
-            _check_told(prepared.suite, named)
+            _check_model(prepared.suite, named)
+            _check_variant(prepared.suite, named)
         except BaseException:
             if self.ledger is not None:
                 self.ledger.release()
@@ -463,14 +465,18 @@ def _refuse_shape(case: GoldenCase) -> AgentError:
     return AgentError(f"the agent's answer has not the shape of a {case.result_kind.value}")
 
 
-def _check_told(suite: Suite, named: frozenset[str]) -> None:
-    """Refuse a model or a variant that nothing is told of: its label would be a lie."""
+def _check_model(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a model that the agent is not told of: its label would be a lie."""
     if suite.is_model_given and "model" not in named and not suite.knows_model():
         message = (
             f"--ctx-models names the model {suite.model!r}, and nothing tells the agent: let the agent have"
             " an argument 'model', or let a fixture behind ctx_agent ask for ctx_model"
         )
         raise CtxfpError(message)
+
+
+def _check_variant(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a variant that nothing is told of, whether its answer is stored or not."""
     if suite.variant is None or "variant" in named:
         return
     if suite.assembler is None or "variant" not in named_arguments(
@@ -483,13 +489,14 @@ def _check_told(suite: Suite, named: frozenset[str]) -> None:
         raise CtxfpError(message)
 
 
-def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[str, ...]:
+def _note_on_agent(agent: Callable[..., object], identity: Identity, *, is_cached: bool) -> tuple[str, ...]:
     """Warn of an agent whose own file is not one of the agent's files: a change in it would not be seen."""
     name = identity.name_of(source_file(agent))
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
+    effect = "would get old answers" if is_cached else "is not in the keys of the report"
     note = (
-        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it would get old answers:"
+        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it {effect}:"
         " add it there, or let ctx_agent return a function of a file that is there"
     )
     return (note,)

@@ -14,7 +14,7 @@ from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._loop import run_without_loop
 from pytest_ctxfp._values import to_json_value
-from pytest_ctxfp.plugin.case_runs import CaseRun, run_of
+from pytest_ctxfp.plugin.case_runs import CaseRun, model_named_for
 from pytest_ctxfp.plugin.item_records import add_record
 from pytest_ctxfp.plugin.items import command_to_ask, fixtures_of
 from pytest_ctxfp.plugin.runner import get_runner
@@ -93,7 +93,6 @@ class ItemCalls:
         return {name: _to_json(name, parameters[name]) for name in sorted(reached)}
 
     def _complete(self, call: HelperCall) -> Call:
-        run = run_of(self._item)
         parameters = self.parameters_behind(call.ignored)
         return Call(
             id=call.name,
@@ -102,7 +101,7 @@ class ItemCalls:
             params={**call.params, **({"parameters": parameters} if parameters else {})},
             of_agent=call.agent,
             chained=call.chain,
-            model=(run and run.model) or get_settings(self._item.config).model,
+            model=model_named_for(self._item) or get_settings(self._item.config).model,
         )
 
 

@@ -93,6 +93,14 @@ def run_of(item: pytest.Item) -> CaseRun | None:
     return run if isinstance(run, CaseRun) else None
 
 
+def model_named_for(item: pytest.Item) -> str | None:
+    """Return the one model that the command line names for a test, or None where there is no such."""
+    run, models = run_of(item), get_settings(item.config).models
+    if run is not None:
+        return run.model
+    return models[0] if len(models) == 1 else None
+
+
 def run_for(case: GoldenCase, item: pytest.Item) -> CaseRun:
     """Return what a test runs a case with: its own case, or one that it has from elsewhere.
 

@@ -60,14 +60,22 @@ class RunFacts:
         self._uncollected += 1
 
     @property
+    def has_collect_fault(self) -> bool:
+        """Whether something could not be collected."""
+        return self._uncollected > 0
+
+    @property
     def selection(self) -> CasesRecord | None:
         """Which golden cases the run selects, as far as any of its processes has said so."""
         return self._selections[0] if self._selections else None
 
-    @property
-    def is_complete(self) -> bool:
-        """Whether everything was collected, and every test that was to run has run to its end."""
-        n_items = max((record["items"] for record in self._collections), default=0)
+    def is_complete(self, n_collected: int) -> bool:
+        """Whether everything was collected, and every test that was to run has run to its end.
+
+        Args:
+            n_collected: pytest's own count of tests, which holds where no worker lived to tell.
+        """
+        n_items = max((record["items"] for record in self._collections), default=n_collected)
         return not self._uncollected and len(self._finished) >= n_items
 
     def cases(self) -> list[CaseRecord]:

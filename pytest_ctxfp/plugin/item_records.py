@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import pytest
 
@@ -24,10 +24,20 @@ def add_record(item: pytest.Item, record: Record) -> None:
     """Note a fact of an item; it leaves with one of the item's reports."""
     item.stash.setdefault(RECORDS, []).append(record)
     if record["kind"] == "case":
-        flat = {f"ctxfp_{name}": fact for name, fact in record.items() if isinstance(fact, (str, int, float))}
-        del flat["ctxfp_kind"]
+        flat = _flat_facts(cast("CaseRecord", record))
         item.user_properties = [pair for pair in item.user_properties if pair[0] not in flat]
         item.user_properties.extend(flat.items())
+
+
+def _flat_facts(record: CaseRecord) -> dict[str, object]:
+    """Return the facts for junit; those of a further sample have its number: ``ctxfp_1_passed``."""
+    sample = record.get("sample", 0)
+    prefix = f"ctxfp_{sample}_" if sample else "ctxfp_"
+    return {
+        f"{prefix}{name}": fact
+        for name, fact in record.items()
+        if name != "kind" and isinstance(fact, (str, int, float))
+    }
 
 
 def add_section(item: pytest.Item, title: str, content: str) -> None:

@@ -6,6 +6,7 @@ import argparse
 import os
 import re
 from fnmatch import fnmatch
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
@@ -30,6 +31,7 @@ INI_CHOICES = {
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _MAX_DIGITS = 18
 _MAX_REPEAT = 1_000
+_LABELS = ("ctx_models", "ctx_variants")
 REPORT_SUFFIXES = (".json", ".md")
 
 
@@ -295,9 +297,15 @@ def check_options(config: pytest.Config) -> None:
     if config.getoption("ctx_audit") and on_miss != "call":
         message = f"--ctx-audit asks again and --ctx-on-miss={on_miss} asks nobody: drop one"
         raise pytest.UsageError(message)
-    labels = [name for option in ("ctx_models", "ctx_variants") for name in config.getoption(option)]
+    labels = [name for option in _LABELS for name in config.getoption(option)]
     if not all(label.isprintable() for label in labels):
         message = f"--ctx-models and --ctx-variants take names that can be shown, not {labels!r}"
+        raise pytest.UsageError(message)
+    both = [f"{model}-{variant}" for model, variant in product(*map(config.getoption, _LABELS))]
+    if len(set(both)) < len(both):
+        message = (
+            f"--ctx-models and --ctx-variants together name two tests alike: {sorted(both)!r}; rename one"
+        )
         raise pytest.UsageError(message)
     for name, choices in INI_CHOICES.items():
         value = config.getini(name)
@@ -358,6 +366,9 @@ def _read_names(text: str) -> tuple[str, ...]:
 
 
 def _read_tags(text: str) -> str:
+    if not text:  # select_cases takes it for "no filter", but here a variable was not set
+        message = "'' names no tag: write them separated by commas, or leave the flag out"
+        raise argparse.ArgumentTypeError(message)
     return _checked_selection(text, tags=text)
 
 

@@ -17,7 +17,7 @@ from pytest_ctxfp._stats import format_percent
 from pytest_ctxfp.plugin.baseline import get_baseline, manifests_of
 from pytest_ctxfp.plugin.runner import known_identity, program_name
 from pytest_ctxfp.plugin.settings import get_settings
-from pytest_ctxfp.plugin.summary import describe_audit, describe_shared_contexts
+from pytest_ctxfp.plugin.summary import describe_audit, describe_other_calls, describe_shared_contexts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -83,9 +83,11 @@ def conclude(facts: RunFacts, config: pytest.Config, *, complete: bool) -> RunVe
 
 
 def _build_report(facts: RunFacts, config: pytest.Config, *, complete: bool) -> RunReport:
-    cases = tuple(filter(None, map(_join_samples, facts.by_case().values())))
+    cases = list(filter(None, map(_join_samples, facts.by_case().values())))
+    if not get_settings(config).models:
+        cases = _label_unresolved(cases)
     report = RunReport(
-        cases=cases,
+        cases=tuple(cases),
         complete=complete,
         recorded_at=datetime.now(timezone.utc).isoformat(timespec="seconds"),
         recorded_by=program_name(),
@@ -121,9 +123,21 @@ def _join_samples(records: list[CaseRecord]) -> CaseReport | None:
     )
 
 
+def _label_unresolved(cases: list[CaseReport]) -> list[CaseReport]:
+    """Give cases that ended before the suite's ``ctx_model`` was asked the model of all the others."""
+    models = {case.model for case in cases if any(sample.key for sample in case.samples)}
+    if len(models) != 1:
+        return cases
+    (model,) = models
+    return [
+        case if any(sample.key for sample in case.samples) else replace(case, model=model) for case in cases
+    ]
+
+
 def _find_notes(facts: RunFacts) -> Iterator[str]:
     yield from describe_shared_contexts(facts)
     yield from describe_audit(facts.audits())
+    yield from describe_other_calls(facts)
     yield from sorted({note for record in facts.cases() for note in record.get("notes", ())})
 
 

@@ -25,6 +25,7 @@ from pytest_ctxfp.plugin.settings import get_settings
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from pytest_ctxfp._fold import State
     from pytest_ctxfp._gate_model import GateCase
     from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._report import CaseReport
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp.plugin.case_runs import CaseRun
 
 RESOLUTIONS = pytest.StashKey[int]()
+_ENDS = (pytest.skip.Exception, pytest.fail.Exception, pytest.xfail.Exception)
 
 
 class CaseSampler:
@@ -94,6 +96,9 @@ class CaseSampler:
         except CtxfpError as problem:
             self._note(self._describe_problem(problem, suite), suite, counted, kind=kind)
             raise
+        except _ENDS as end:
+            self._note(self._describe_end(end, suite), suite, counted, kind=kind)
+            raise
         record = outcome_record(outcome)
         record["notes"] = [*record["notes"], *self._notes, *take_notes(self._item.config)]
         if self._settings.wants_report:
@@ -126,16 +131,29 @@ class CaseSampler:
             record["limit"] = reason
         else:
             record = unscored_record(self._run.case, "error", reason)
+        self._add_report(record, suite, state="skipped" if self._is_skip(problem) else "error")
+        return record
+
+    def _describe_end(self, end: BaseException, suite: Suite) -> CaseRecord:
+        """Describe a sample whose agent or fixture ended the test as a test may, by ``pytest.skip`` say."""
+        is_failure = isinstance(end, pytest.fail.Exception) and not isinstance(end, pytest.xfail.Exception)
+        state: State = "error" if is_failure else "skipped"
+        reason = first_line(CtxfpError(f"{type(end).__name__}: {end}"))
+        record = unscored_record(self._run.case, state, reason)
+        self._add_report(record, suite, state=state)
+        return record
+
+    def _add_report(self, record: CaseRecord, suite: Suite, *, state: State) -> None:
+        """Add to the record of a sample without a verdict what a report says of it."""
         if self._settings.wants_report:
             sample = SampleReport(
-                state="skipped" if self._is_skip(problem) else "error",
+                state=state,
                 reason=record["reason"],
                 sample=suite.sample,
                 why=tuple(record.get("why", ())),
                 estimated_cost=record.get("estimated_cost"),
             )
             record["report"] = describe_case(self._run, self._item, sample, model=suite.model)
-        return record
 
     def _is_skip(self, problem: CtxfpError) -> bool:
         is_skipped_miss = isinstance(problem, CacheMiss) and self._settings.on_miss == "skip"

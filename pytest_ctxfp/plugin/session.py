@@ -52,6 +52,7 @@ class ReportHooks:
         self._verdict: RunVerdict | None = None
         self._snapshot_files: dict[Path, str | None] = {}
         self._collection_sent = False
+        self._n_collected = 0
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         """Let a case's tags select the Python test that runs it."""
@@ -137,6 +138,7 @@ class ReportHooks:
         if not self._config.pluginmanager.has_plugin("dsession"):
             self._facts.add_collection(describe_collection(session))
             self._facts.add_selection(describe_cases(session))
+        self._n_collected = session.testscollected
         stopped = is_stopped(session)
         self._facts.unused = find_unused(self._facts, stopped=stopped)
         self._faults = [
@@ -146,7 +148,7 @@ class ReportHooks:
         if get_settings(self._config).wants_report:
             from pytest_ctxfp.plugin.run_report import conclude
 
-            is_complete = self._facts.is_complete and not stopped
+            is_complete = self._facts.is_complete(self._n_collected) and not stopped
             self._verdict = conclude(self._facts, self._config, complete=is_complete)
         self._raise_status(session)
 
@@ -164,11 +166,18 @@ class ReportHooks:
     def _why_none_selected(self) -> str | None:
         """Return why ``--ctx-tags`` and ``--ctx-subset`` left no case, if so."""
         settings, selection = get_settings(self._config), self._facts.selection
-        if not (settings.tags or settings.subset):
+        if not (settings.tags or settings.subset) or self._is_other_fault():
             return None
         if selection is None:  # a worker that runs nothing has nothing to tell
-            return "no case is left by --ctx-tags and --ctx-subset" if not self._facts.cases() else None
+            return "no case is left by --ctx-tags and --ctx-subset"
         return selection["fault"] or None
+
+    def _is_other_fault(self) -> bool:
+        """Whether it is not for the selection that no case ran: files are broken, or every worker died."""
+        selection = self._facts.selection
+        if selection is None:
+            return self._facts.has_collect_fault or self._n_collected > 0
+        return self._facts.has_collect_fault and not selection["total"]
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the summary where a golden case ran or a context was checked."""

@@ -144,7 +144,7 @@ def _fate(case: SummedCase) -> str:
 
 def _list_flaky(cases: list[SummedCase]) -> list[str]:
     """Name the cases whose samples disagree: ``total_orders: 2 of 3 passed``."""
-    several = len({case.label for case in cases}) > 1
+    several = len({case.label for case in cases if case.fold.has_verdict}) > 1
     return capped(
         [
             f"{_shorten(case.fold.id)}{f' [{_shorten(case.label)}]' if several else ''}:"
@@ -164,20 +164,34 @@ def _count_confirming(records: list[CaseRecord]) -> list[str]:
 
 
 def describe_shared_contexts(facts: RunFacts) -> list[str]:
-    """Say of how many cases several variants share their answers, as their contexts are equal."""
-    variants: dict[tuple[str, ...], list[str]] = {}
-    for record in facts.cases():
-        if "variant" in record and "key" in record:
-            variants.setdefault((record["id"], record["key"]), []).append(record["variant"])
-    shared: dict[str, int] = {}
-    for labels in variants.values():
-        names = " and ".join(sorted(set(labels)))
-        if len(set(labels)) > 1:
-            shared[names] = shared.get(names, 0) + 1
+    """Say of how many cases several variants have the same context, so that what they differ in is noise.
+
+    Example::
+
+        variants a and b have the same context in 2 cases: one answer stands for all
+    """
+    shared: Counter[tuple[str, str]] = Counter()
+    for records in _records_by_key(facts).values():
+        labels = sorted({record["variant"] for record in records})
+        if len(labels) > 1:
+            n_asked = sum(record["state"] != "hit" for record in records)
+            meaning = "one answer stands for all" if n_asked < 2 else "what their answers differ in is noise"
+            shared[" and ".join(labels), meaning] += 1
     return [
-        f"variants {names} have the same context in {n} case{'s' * (n != 1)}: one answer stands for all"
-        for names, n in sorted(shared.items())
+        f"variants {labels} have the same context in {_plural(n, 'case')}: {meaning}"
+        for (labels, meaning), n in sorted(shared.items())
     ]
+
+
+def _records_by_key(facts: RunFacts) -> dict[tuple[str, str, str], list[CaseRecord]]:
+    """Return the first samples of cases with variants by file, model and key."""
+    groups: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for (nodeid, _), records in facts.by_case().items():
+        for record in records:
+            if "variant" in record and "key" in record and not record["sample"]:
+                place = (nodeid.partition("::")[0], record["model"], record["key"])
+                groups.setdefault(place, []).append(record)
+    return groups
 
 
 def describe_audit(audits: list[CaseRecord]) -> list[str]:
@@ -198,6 +212,23 @@ def describe_audit(audits: list[CaseRecord]) -> list[str]:
             )
             lines.append(f"{record['id']}: stored {then}, asked again {now}")
     return lines
+
+
+def describe_other_calls(facts: RunFacts) -> list[str]:
+    """Say what calls cost that stand in no case of a report, so that its figures are not taken for all.
+
+    Example::
+
+        2 calls stand in no case (failed, repeated, an audit's or a test's own): spent 0.5000 USD
+    """
+    told = {id(record) for records in facts.by_case().values() for record in records if "passed" in record}
+    others = [record for record in facts.calls() if id(record) not in told]
+    if not others:
+        return []
+    n_calls = sum(record["calls"] for record in others)
+    stand = "stands" if n_calls == 1 else "stand"
+    which = "failed, repeated, an audit's or a test's own"
+    return [f"{_plural(n_calls, 'call')} {stand} in no case ({which}): spent {_total(others)}"]
 
 
 def _count_answers(cases: list[CaseRecord]) -> str:

@@ -19,9 +19,9 @@ from pytest_ctxfp._reads import free_names, read_texts
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
-from pytest_ctxfp.plugin.case_runs import run_for, run_of
+from pytest_ctxfp.plugin.case_runs import model_named_for, run_for, run_of
 from pytest_ctxfp.plugin.collect import GoldenItem
-from pytest_ctxfp.plugin.items import command_for, fixtures_of, shown_path
+from pytest_ctxfp.plugin.items import command_to_refresh, fixtures_of, shown_path
 from pytest_ctxfp.plugin.runner import get_runner
 from pytest_ctxfp.plugin.sampling import CaseSampler
 from pytest_ctxfp.plugin.settings import get_settings
@@ -52,6 +52,7 @@ class CaseTracer:
         self._request = request
         self._runner = get_runner(request.config)
         self._notes: list[str] = []
+        self._agent_asked_for_model = False
 
     def __call__(self, case: GoldenCase) -> Outcome:
         """Find or pay for the answer to a case and score it; ``check()`` of what comes back asserts.
@@ -135,7 +136,7 @@ class CaseTracer:
             params=params,
             of_agent=True,
             chained=True,
-            model=self._model(),
+            model=model_named_for(self._request.node) or self._model(),
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
         )
 
@@ -163,7 +164,7 @@ class CaseTracer:
             sample=sample,
             variant=run.variant,
             is_model_given=run.model is not None,
-            knows_model=lambda: bool(item.stash.get(MODEL_SEEN, False)),
+            knows_model=lambda: self._knows_model(reached),
             build_agent=lambda: self._build_agent(reads_case="ctx_case" in reached),
             assembler=self._fixture("ctx_assembler"),  # type: ignore[arg-type]
             model=run.model or self._model(),
@@ -172,7 +173,7 @@ class CaseTracer:
             parameters=_keyed_parameters(item, reached),
             scope=str(item.path),
             settle=settle,
-            ask_again=lambda: command_for(item, "--ctx-refresh"),
+            ask_again=lambda: command_to_refresh(item),
             load_scorers=lambda: self._fixture("ctx_scorers"),
             load_execute=lambda: self._fixture("ctx_execute"),
             split=splitter_of(item),
@@ -185,8 +186,11 @@ class CaseTracer:
 
     def _build_agent(self, *, reads_case: bool) -> Callable[..., object]:
         stash = self._request.node.stash
-        had_seen = stash.get(CASE_SEEN, False)
+        had_seen, knew_model = stash.get(CASE_SEEN, False), stash.get(MODEL_SEEN, False)
+        stash[MODEL_SEEN] = False  # may be of the test itself, or of an earlier attempt
         agent = self._fixture("ctx_agent")
+        self._agent_asked_for_model |= stash[MODEL_SEEN]
+        stash[MODEL_SEEN] |= knew_model
         if stash.get(CASE_SEEN, False) and not had_seen and not reads_case:
             message = (
                 "the fixtures behind ctx_agent ask for ctx_case while they run, which the key can't know of:"
@@ -194,6 +198,11 @@ class CaseTracer:
             )
             raise CtxfpError(message)
         return agent  # type: ignore[return-value] # named_arguments refuses what is not callable
+
+    def _knows_model(self, reached: frozenset[str]) -> bool:
+        """Whether the fixtures behind the agent have asked for the model; that the test did says nothing."""
+        is_asked_for = self._agent_asked_for_model or "ctx_model" in reached
+        return is_asked_for and self._request.node.stash.get(MODEL_SEEN, False)
 
     def _fixture(self, name: str) -> object:
         value: object
@@ -225,6 +234,12 @@ def _explain_unresolved(name: str, reason: str) -> CtxfpError | None:
     """Return our words for what pytest can't resolve outside of a parametrised or an async test."""
     if "requested an async fixture" in reason:
         return _refuse_async(name)
+    if "ScopeMismatch" in reason and "ctx_model" in reason:
+        return CtxfpError(
+            f"fixture {name}, or one behind it, has a wider scope than ctx_model, which --ctx-models gives"
+            " each test for itself: make it a fixture of function scope, or let the agent have an argument"
+            " 'model'"
+        )
     if "has no parameter defined" not in reason:
         return None
     return CtxfpError(
@@ -336,7 +351,4 @@ def model_of(request: pytest.FixtureRequest) -> str:
     if not settings.models:
         return settings.model
     request.node.stash[MODEL_SEEN] = True
-    run = run_of(request.node)
-    if run is not None and run.model is not None:
-        return run.model
-    return settings.models[0] if len(settings.models) == 1 else settings.model
+    return model_named_for(request.node) or settings.model
