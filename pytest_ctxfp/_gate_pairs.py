@@ -15,9 +15,9 @@ Pair = tuple["CaseReport | None", "CaseReport | None"]
 def pair_cases(baseline: tuple[CaseReport, ...], current: tuple[CaseReport, ...]) -> list[Pair]:
     """Pair each case with itself: the current ones in their order, then those that only the baseline has.
 
-    A case is first sought under its own file, model and variant. One that is left over is paired with the
-    only other one left over that has the same id and variant under another model label, or in another file:
-    a relabelled model or a renamed file makes nothing new. Nor does a further test that runs the same case.
+    A case is first sought under its own file, model, variant and test. One that is left over is paired with
+    the only other one left over that has the same id and variant under another model label, or in another
+    file: a relabelled model or a renamed file makes nothing new. Nor does a further test of the same case.
     """
     partners: dict[int, CaseReport] = {}
     rest_before, rest_after = list(baseline), list(current)
@@ -30,6 +30,7 @@ def pair_cases(baseline: tuple[CaseReport, ...], current: tuple[CaseReport, ...]
 
 
 _IDENTITIES: tuple[tuple[Callable[[CaseReport], Hashable], bool], ...] = (
+    (lambda case: (case.file, case.id, case.model, case.variant, case.test), False),
     (lambda case: (case.file, case.id, case.model, case.variant), False),
     (lambda case: (case.file, case.id, case.variant), True),
     (lambda case: (case.id, case.model, case.variant), True),

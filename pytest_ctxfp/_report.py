@@ -86,6 +86,7 @@ class CaseReport:
         position: 0-based place in that file.
         model: label of the model.
         variant: label of the assembler's variant, or None.
+        test: the Python test that ran it, as ``tests/test_x.py::test_answer[a]``; None for a golden item.
         tags: the case's tags.
         min_pass_rate: share of samples that must pass, or None for all.
         xfail: why the case is expected to fail, or None.
@@ -108,6 +109,7 @@ class CaseReport:
     position: int = 0
     model: str = ""
     variant: str | None = None
+    test: str | None = None
     tags: tuple[str, ...] = ()
     min_pass_rate: float | None = None
     xfail: str | None = None
@@ -133,9 +135,9 @@ class CaseReport:
         return (*self.samples, *self.confirming)
 
     @property
-    def place(self) -> tuple[str, int, str, str]:
+    def place(self) -> tuple[str, int, str, str, str]:
         """What cases of a report are sorted by."""
-        return (self.file, self.position, self.model, self.variant or "")
+        return (self.file, self.position, self.model, self.variant or "", self.test or "")
 
     @property
     def label(self) -> str:

@@ -30,7 +30,7 @@ _RUN_PLAIN = (
     *("selected_cases", "total_cases", "selection"),
 )
 _CASE_PLAIN = (
-    *("file", "position", "model", "variant"),
+    *("file", "position", "model", "variant", "test"),
     *("min_pass_rate", "xfail", "expectation_sha", "scorer"),
 )
 
@@ -191,6 +191,7 @@ def _read_case(reader: Reader) -> CaseReport:
         position=reader.count("position", 0),
         model=reader.text("model", ""),
         variant=reader.optional_text("variant"),
+        test=reader.optional_text("test"),
         tags=reader.texts("tags"),
         min_pass_rate=reader.optional_share("min_pass_rate"),
         xfail=reader.optional_text("xfail"),

@@ -58,12 +58,14 @@ class CasePlace(NamedTuple):
         position: 0-based place in that file.
         model: label of the model.
         variant: label of the assembler's variant, or None.
+        test: the Python test that ran it, or None for a golden item.
     """
 
     file: str
     position: int
     model: str
     variant: str | None
+    test: str | None
 
 
 def case_report(

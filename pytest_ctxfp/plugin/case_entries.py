@@ -7,9 +7,13 @@ from typing import TYPE_CHECKING, cast
 
 from pytest_ctxfp._report_json import case_to_dict
 from pytest_ctxfp._reporting import CasePlace, case_report
+from pytest_ctxfp.plugin.collect import GoldenItem
+from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.reports import escape_serialized
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     import pytest
 
     from pytest_ctxfp._model import JSONValue
@@ -20,9 +24,15 @@ if TYPE_CHECKING:
 
 def place_of(run: CaseRun, item: pytest.Item, *, model: str) -> CasePlace:
     """Return what tells a case apart in a report."""
-    path = run.case.path or str(item.path)
-    file = os.path.relpath(path, item.config.rootpath).replace(os.sep, "/")
-    return CasePlace(file, run.position, model, run.variant)
+    rootdir = item.config.rootpath
+    file = _relative(run.case.path or str(item.path), rootdir)
+    is_golden_item = isinstance(item, GoldenItem)
+    test = None if is_golden_item else f"{_relative(str(item.path), rootdir)}::{names_below_file(item)}"
+    return CasePlace(file, run.position, model, run.variant, test)
+
+
+def _relative(path: str, rootdir: Path) -> str:
+    return os.path.relpath(path, rootdir).replace(os.sep, "/")
 
 
 def describe_case(
