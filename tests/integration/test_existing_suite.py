@@ -219,20 +219,18 @@ TALKS = {
 
 
 @pytest.mark.parametrize("talk", TALKS)
-def test_edited_second_turn_holds_the_whole_conversation_anew(
-    suite: Project, how: list[str], talk: str
-) -> None:
+def test_edited_second_turn_holds_the_whole_conversation_anew(suite: Project, talk: str) -> None:
     """After an edit of turn 2 of 3, turns 1, 2 and 3 run, in order, once, and what is stored is what a client
     says that has heard the whole conversation.
     """
     suite.write("test_talk.py", TALKS[talk])
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["I am Bob", "Where is my order?", "Who am I?"]
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == []
     text = (suite.path / "test_talk.py").read_text(encoding="utf-8")
     suite.write("test_talk.py", text.replace("Where is my order?", "Where are my shoes?"))
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(passed=1)
     turns = ["I am Bob", "Where are my shoes?", "Who am I?"]
     assert asked(suite) == turns
@@ -246,7 +244,7 @@ def test_edited_second_turn_holds_the_whole_conversation_anew(
         ]
     )
     result.stdout.fnmatch_lines(["cost*in 3 calls, saved 0.0000 USD"])
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == []
 
 

@@ -47,7 +47,7 @@ def test_other_verdicts_are_said(stored: CaseSuite, how: list[str]) -> None:
     said = "2 of 3 stored answers that were asked again have the same verdict"
     result.stdout.fnmatch_lines([f"audit*{said}", "*c02: stored passed, asked again failed"])
     report = json.loads((stored.path / "run.json").read_text(encoding="utf-8"))
-    assert report["notes"] == [said, "c02: stored passed, asked again failed"]
+    assert report["notes"][:2] == [said, "c02: stored passed, asked again failed"]
     assert [case["pass"] for case in report["cases"]] == [True] * 8
     assert said in (stored.path / "run.md").read_text(encoding="utf-8")
 

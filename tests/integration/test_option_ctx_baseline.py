@@ -184,14 +184,14 @@ def test_answer_that_was_cut_is_known_by_its_trace(suite: CaseSuite) -> None:
     result.stdout.fnmatch_lines([GREEN_LINE, "KNOWN FAILING c00: *re-scored)"])
 
 
-def test_edited_agent_is_named(suite: CaseSuite, how: list[str]) -> None:
+def test_edited_agent_is_named(suite: CaseSuite) -> None:
     """An edited file of the agent is the class ``agent``, and named."""
     suite.make(3)
-    suite.record(*how)
+    suite.record()
     suite.edit("agent/bot.py", "import json\n", "import json  # parses\n")
     suite.write("agent/prompt.md", "Be brief.")
     suite.flip([0])
-    result = suite.hold(*how)
+    result = suite.hold()
     result.assert_outcomes(passed=2, failed=1)
     assert result.ret == RED
     result.stdout.fnmatch_lines(
@@ -530,23 +530,23 @@ def anyio_backend():
 
 
 @pytest.mark.parametrize("module", [MARKED, MARKED_ASYNC], ids=["sync", "async"])
-def test_python_tests(suite: CaseSuite, how: list[str], module: str) -> None:
+def test_python_tests(suite: CaseSuite, module: str) -> None:
     """Cases that Python tests run are confirmed, excused and judged as golden items are."""
     suite.make(5, wrong=[0])
     suite.write("test_marked.py", module)
-    suite.record(*how).assert_outcomes(passed=4, failed=1, deselected=0 if "-n2" in how else 5)
+    suite.record().assert_outcomes(passed=4, failed=1, deselected=5)
     suite.edit_rule()
     suite.flip([1])
     suite.flip([2], 0, 1, 1, 1, 1)
-    result = suite.hold("-rxf", *how)
-    result.assert_outcomes(passed=2, failed=1, xfailed=2, deselected=0 if "-n2" in how else 5)
+    result = suite.hold("-rxf")
+    result.assert_outcomes(passed=2, failed=1, xfailed=2, deselected=5)
     assert result.ret == RED
     assert len(suite.calls()) == 5 + 2 * 4
     result.stdout.fnmatch_lines(
         ["gate*RED: 1 case worse*c01", "REGRESSION c01:*", "NOISE*c02*", "KNOWN FAILING c00*"]
     )
     drop_case(suite, 4)
-    result = suite.hold(*how)
+    result = suite.hold()
     assert result.ret == RED
     result.stdout.fnmatch_lines(["*1 case gone from a full run: c04"])
 

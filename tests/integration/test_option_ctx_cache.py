@@ -198,7 +198,7 @@ def test_inputs_are_in_the_key_where_the_agent_names_them(
 
 @pytest.mark.parametrize("volatile", ["time.time_ns()", "uuid.uuid4()", "next(counter)", "random.random()"])
 def test_clock_or_random_id_in_the_context_is_an_error_before_any_call(
-    project: Project, how: list[str], volatile: str
+    project: Project, volatile: str
 ) -> None:
     """An assembler that gives other bytes each time is an error that names the layer; nobody is asked."""
     project.edit(
@@ -211,7 +211,7 @@ def test_clock_or_random_id_in_the_context_is_an_error_before_any_call(
         "import json\n",
         "import itertools, json, random, time, uuid\ncounter = itertools.count()\n",
     )
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*another context for the same case each time, in layer 'Clock'*"])
     assert project.calls() == []

@@ -24,10 +24,10 @@ def test_reached_share_is_green(suite: CaseSuite, how: list[str], least: str) ->
 
 
 @pytest.mark.parametrize("least", ["0.81", "81%", "1", "100%"])
-def test_missed_share_is_red(suite: CaseSuite, how: list[str], least: str) -> None:
+def test_missed_share_is_red(suite: CaseSuite, least: str) -> None:
     """Below it the run fails, with a line that says by how much; the cases still don't fail one by one."""
     suite.make(5, wrong=[1])
-    result = suite.run(f"--ctx-min-accuracy={least}", *how)
+    result = suite.run(f"--ctx-min-accuracy={least}")
     result.assert_outcomes(passed=4, xfailed=1)
     assert result.ret == RED
     shown = "100%" if least.startswith("1") else "81%"

@@ -131,10 +131,10 @@ def test_session_scoped_agent_that_asks_for_the_model(by_fixture: Project, how: 
     assert by_fixture.calls() == []
 
 
-def test_agent_that_is_not_told_is_an_error(project: Project, how: list[str]) -> None:
+def test_agent_that_is_not_told_is_an_error(project: Project) -> None:
     """A label that nothing is told of would be a lie: the case is an error that shows both ways out."""
     for models, n in ((MODELS, 4), ("--ctx-models=large", 2)):
-        result = project.run("--ctx-cache", models, *how)
+        result = project.run("--ctx-cache", models)
         result.assert_outcomes(errors=n)
         result.stdout.fnmatch_lines(
             ["*nothing tells the agent: let the agent have an argument 'model', or*ctx_model*"]
@@ -169,16 +169,16 @@ def test_model_that_a_fixture_asks_for_while_it_runs(by_fixture: Project) -> Non
     by_fixture.run(MODELS, "--reruns=1").assert_outcomes(passed=4)
 
 
-def test_overriding_model_fixture(by_fixture: Project, how: list[str]) -> None:
+def test_overriding_model_fixture(by_fixture: Project) -> None:
     """A suite whose own ``ctx_model`` doesn't take the flag's is an error, not a run under a false label."""
     by_fixture.edit(
         "conftest.py",
         "@pytest.fixture\ndef ctx_agent",
         "@pytest.fixture\ndef ctx_model():\n    return 'mine'\n\n\n@pytest.fixture\ndef ctx_agent",
     )
-    by_fixture.run(*how).assert_outcomes(passed=2)
+    by_fixture.run().assert_outcomes(passed=2)
     assert by_fixture.calls() == ["mine: How many customers?", "mine: How many orders?"]
-    result = by_fixture.run(MODELS, *how)
+    result = by_fixture.run(MODELS)
     result.assert_outcomes(errors=4)
     assert by_fixture.calls() == []
 
@@ -225,12 +225,12 @@ def test_own(ctx_trace):
 """
 
 
-def test_case_of_a_tests_own(told: Project, how: list[str]) -> None:
+def test_case_of_a_tests_own(told: Project) -> None:
     """A test that traces a case of its own runs for one model, and for several it is told of the marker."""
     told.write("test_own.py", OWN_CASE)
-    told.run("test_own.py", "--ctx-models=large", *how).assert_outcomes(passed=1)
+    told.run("test_own.py", "--ctx-models=large").assert_outcomes(passed=1)
     assert told.calls() == ["large: How many orders?"]
-    result = told.run("test_own.py", MODELS, *how)
+    result = told.run("test_own.py", MODELS)
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["*--ctx-models names several, and this test traces its case once: *ctx_golden*"]
@@ -255,10 +255,10 @@ def test_call(ctx_case, ctx_trace, ctx_model):
 """
 
 
-def test_calls_of_a_test_are_keyed_by_its_model(told: Project, how: list[str]) -> None:
+def test_calls_of_a_test_are_keyed_by_its_model(told: Project) -> None:
     """``ctx_trace.call`` and ``cached_call`` have the model of their test in their keys."""
     told.write("test_calls.py", CALLS)
-    flags = ["test_calls.py", "--ctx-cache", *how]
+    flags = ["test_calls.py", "--ctx-cache"]
     told.run(*flags, "--ctx-models=small").assert_outcomes(passed=2)
     told.run(*flags, MODELS).stdout.fnmatch_lines(["calls*8: 4 hit, 4 miss*"])
     told.run(*flags, MODELS).stdout.fnmatch_lines(["calls*8: 8 hit, 0 miss*"])
@@ -282,10 +282,10 @@ def test_call(ctx_trace):
 """
 
 
-def test_calls_without_a_case_are_keyed_by_the_named_model(told: Project, how: list[str]) -> None:
+def test_calls_without_a_case_are_keyed_by_the_named_model(told: Project) -> None:
     """A test without a case has the one model that is named, whatever the suite's ``ctx_model`` says."""
     told.write("test_calls.py", OWN_CALLS)
-    flags = ["test_calls.py", "--ctx-cache", *how]
+    flags = ["test_calls.py", "--ctx-cache"]
     for model in ("small", "large"):
         told.run(*flags, f"--ctx-models={model}").stdout.fnmatch_lines(["calls*2: 0 hit, 2 miss*"])
         told.run(*flags, f"--ctx-models={model}").stdout.fnmatch_lines(["calls*2: 2 hit, 0 miss*"])
@@ -302,23 +302,23 @@ def test_answer(ctx_case, ctx_trace, {name}):
 
 
 @pytest.mark.parametrize("name", ["ctx_agent", "ctx_assembler"])
-def test_parametrised_fixture(told: Project, name: str, how: list[str]) -> None:
+def test_parametrised_fixture(told: Project, name: str) -> None:
     """A fixture with ``params`` fails in a golden item with the way out, and works in a marked test."""
     told.edit(
         "conftest.py",
         f"@pytest.fixture\ndef {name}():",
         f"@pytest.fixture(params=['a', 'b'])\ndef {name}(request):",
     )
-    result = told.run("--ctx-cache", MODELS, *how)
+    result = told.run("--ctx-cache", MODELS)
     result.assert_outcomes(errors=4)
     result.stdout.fnmatch_lines([f"*fixture {name} has params,*write a test with @pytest.mark.ctx_golden*"])
     assert told.calls() == []
     told.write("test_marked.py", PARAMETRISED.format(name=name))
-    told.run("--ctx-cache", MODELS, "test_marked.py", *how).assert_outcomes(passed=8)
+    told.run("--ctx-cache", MODELS, "test_marked.py").assert_outcomes(passed=8)
     n_answers = 8 if name == "ctx_agent" else 4
     assert len(told.calls()) <= 8
     assert len(told.traces()) == n_answers
-    told.run("--ctx-cache", MODELS, "test_marked.py", *how).assert_outcomes(passed=8)
+    told.run("--ctx-cache", MODELS, "test_marked.py").assert_outcomes(passed=8)
     assert told.calls() == []
 
 
@@ -334,10 +334,10 @@ def test_command_under_a_failure_names_the_models(told: Project) -> None:
     assert told.calls() == ["small: How many orders?"]
 
 
-def test_weird_labels(told: Project, how: list[str]) -> None:
+def test_weird_labels(told: Project) -> None:
     """Labels with brackets, colons and spaces make items that run, and stay as they are in reports."""
     labels = ["a/b", "x::y", "ü [1]", "{0}"]
-    result = told.run(f"--ctx-models= {labels[0]} ,{','.join(labels[1:])}", "--ctx-report=run.json", *how)
+    result = told.run(f"--ctx-models= {labels[0]} ,{','.join(labels[1:])}", "--ctx-report=run.json")
     result.assert_outcomes(passed=8)
     report = json.loads((told.path / "run.json").read_text(encoding="utf-8"))
     assert {case["model"] for case in report["cases"]} == set(labels)

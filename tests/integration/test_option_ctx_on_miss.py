@@ -63,9 +63,9 @@ def test_hits_are_replayed_and_nothing_is_written(project: Project, how: list[st
 
 
 @pytest.mark.parametrize("flag", ["--ctx-refresh", "--no-cache", "--no-ctx-cache"])
-def test_contradiction_is_a_usage_error(project: Project, how: list[str], flag: str) -> None:
+def test_contradiction_is_a_usage_error(project: Project, flag: str) -> None:
     """Asking for everything and allowing no call can't both be meant."""
-    result = project.run("--ctx-on-miss=fail", flag, *how)
+    result = project.run("--ctx-on-miss=fail", flag)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *--ctx-on-miss=fail*"])
 

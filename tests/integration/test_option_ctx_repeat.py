@@ -168,9 +168,7 @@ def test_errored_sample_makes_an_error_and_the_others_are_stored(repeated: Repea
     ("end", "outcome", "state"),
     [("skip", "skipped", "skipped"), ("xfail", "xfailed", "skipped"), ("fail", "errors", "error")],
 )
-def test_sample_that_ends_the_test(
-    repeated: Repeated, end: str, outcome: str, state: str, how: list[str]
-) -> None:
+def test_sample_that_ends_the_test(repeated: Repeated, end: str, outcome: str, state: str) -> None:
     """Where an agent ends its test in pytest's own way, the samples before that make no verdict, and its
     call is counted.
     """
@@ -180,7 +178,7 @@ def test_sample_that_ends_the_test(
         "return answers",
         f"if sample == 1:\n            pytest.{end}('enough')\n        return answers",
     )
-    result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", "--ctx-report=run.json", *how)
+    result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", "--ctx-report=run.json")
     result.assert_outcomes(**{outcome: 1})
     result.stdout.fnmatch_lines(["cases*1: 0 passed, 0 failed, 1 *", "cost*in 2 calls*"])
     report = json.loads((repeated.project.path / "run.json").read_text(encoding="utf-8"))
@@ -205,14 +203,12 @@ def test_errored_sample_in_reports(repeated: Repeated) -> None:
 
 
 @pytest.mark.parametrize(("policy", "outcome"), [("fail", "errors"), ("skip", "skipped")])
-def test_on_miss_with_some_samples_stored(
-    repeated: Repeated, policy: str, outcome: str, how: list[str]
-) -> None:
+def test_on_miss_with_some_samples_stored(repeated: Repeated, policy: str, outcome: str) -> None:
     """Where not all samples are stored and nobody may be asked, the case has no verdict and says why."""
-    repeated.project.run("--ctx-cache", "--ctx-repeat=2", *how)
+    repeated.project.run("--ctx-cache", "--ctx-repeat=2")
     repeated.project.calls()
     flags = ["--ctx-cache", "--ctx-repeat=3", f"--ctx-on-miss={policy}", "-rsE"]
-    result = repeated.project.run(*flags, "--ctx-report=run.json", *how)
+    result = repeated.project.run(*flags, "--ctx-report=run.json")
     result.assert_outcomes(**{outcome: 2})
     result.stdout.fnmatch_lines(["answers*4 hit, 2 miss*", "missed*2 new sample"])
     assert repeated.project.calls() == []
@@ -230,10 +226,10 @@ def test_refused_sample_shows_the_command_that_asks(repeated: Repeated) -> None:
     result.stdout.fnmatch_lines([f"ask and store it: {command}"])
 
 
-def test_max_calls_in_the_middle_of_samples(repeated: Repeated, how: list[str]) -> None:
+def test_max_calls_in_the_middle_of_samples(repeated: Repeated) -> None:
     """A limit that is reached between two samples skips the case; what was paid for is kept."""
     only_orders(repeated.project)
-    flags = ["--ctx-cache", "--ctx-repeat=3", *how]
+    flags = ["--ctx-cache", "--ctx-repeat=3"]
     result = repeated.project.run(*flags, "--ctx-max-calls=2", "-rs")
     result.assert_outcomes(skipped=1)
     result.stdout.fnmatch_lines(

@@ -138,10 +138,10 @@ def test_cache_off(mixed: Project, how: list[str]) -> None:
     assert any("is not in the keys of the report" in note for note in report["notes"])
 
 
-def test_cache_off_without_agent_paths(mixed: Project, how: list[str]) -> None:
+def test_cache_off_without_agent_paths(mixed: Project) -> None:
     """A suite that names no agent files can write reports."""
     mixed.edit("pytest.ini", "ctx_agent_paths = agent\n", "")
-    result = mixed.run(*REPORTS, *how)
+    result = mixed.run(*REPORTS)
     result.assert_outcomes(**MIXED_OUTCOMES)
     assert read_report(mixed)["manifests"] == {}
 
@@ -222,13 +222,13 @@ def test_same_file_named_twice(mixed: Project) -> None:
         assert report["complete"]
 
 
-def test_python_tests_are_in_it(mixed: Project, how: list[str]) -> None:
+def test_python_tests_are_in_it(mixed: Project) -> None:
     """Cases of Python tests are in the report under their golden file, unresolved ones too."""
     mixed.write(
         "test_marked.py",
         MARKED.partition('@pytest.mark.ctx_golden("golden_b.yaml")\ndef test_two')[0].replace("_b", ""),
     )
-    mixed.run("test_marked.py", "--ctx-cache", *REPORTS, *how)
+    mixed.run("test_marked.py", "--ctx-cache", *REPORTS)
     report = read_report(mixed)
     assert [case["state"] for case in report["cases"]] == ["passed", "failed", "skipped", "failed", "error"]
     assert {case["file"] for case in report["cases"]} == {"golden.yaml"}
@@ -246,10 +246,10 @@ def test_own(ctx_trace):
 """
 
 
-def test_cases_of_a_tests_own_are_in_it(mixed: Project, how: list[str]) -> None:
+def test_cases_of_a_tests_own_are_in_it(mixed: Project) -> None:
     """Cases that a test makes itself stand under the test's file."""
     mixed.write("test_own.py", OWN_CASES)
-    mixed.run("test_own.py", "--ctx-cache", *REPORTS, *how).assert_outcomes(passed=1)
+    mixed.run("test_own.py", "--ctx-cache", *REPORTS).assert_outcomes(passed=1)
     report = read_report(mixed)
     assert [(case["file"], case["id"]) for case in report["cases"]] == [
         ("test_own.py", "passes"),
@@ -257,11 +257,11 @@ def test_cases_of_a_tests_own_are_in_it(mixed: Project, how: list[str]) -> None:
     ]
 
 
-def test_large_answer_is_cut(mixed: Project, how: list[str]) -> None:
+def test_large_answer_is_cut(mixed: Project) -> None:
     """An answer above 64 kB of JSON stands cut in the report, and says so; others are whole."""
     rows = [["x" * 1000]] * 100
     mixed.answer({"passes": {"columns": ["n"], "rows": [[1]]}, "fails": {"columns": ["n"], "rows": rows}})
-    mixed.run("-k", "passes or fails", *REPORTS, *how)
+    mixed.run("-k", "passes or fails", *REPORTS)
     passes, fails = (case["samples_detail"][0] for case in read_report(mixed)["cases"])
     assert not passes["answer_cut"]
     assert fails["answer_cut"]
@@ -269,13 +269,13 @@ def test_large_answer_is_cut(mixed: Project, how: list[str]) -> None:
     assert len(json.dumps(fails["answer"])) <= 64 * 1024
 
 
-def test_surrogates_and_markup(mixed: Project, how: list[str]) -> None:
+def test_surrogates_and_markup(mixed: Project) -> None:
     """Whatever an agent says, the report is UTF-8 and its Markdown can't be forged."""
     nasty = "\ud800 | <img src=x> `code` @team\n# Head \x1b[31m"
     mixed.answer(
         {"passes": {"columns": ["n"], "rows": [[1]]}, "fails": {"columns": ["n"], "rows": [[nasty]]}}
     )
-    mixed.run("-k", "passes or fails", *REPORTS, *how)
+    mixed.run("-k", "passes or fails", *REPORTS)
     read_report(mixed)
     markdown = (mixed.path / "run.md").read_text(encoding="utf-8")
     assert "\n# Head" not in markdown
@@ -300,20 +300,20 @@ def test_markdown_of_two_thousand_failures(project: Project) -> None:
     assert len(read_report(project)["cases"]) == 2000
 
 
-def test_step_summary(mixed: Project, how: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_step_summary(mixed: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """With the ini option, Markdown is appended to the file of GITHUB_STEP_SUMMARY, without a flag."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(mixed.path / "step.md"))
-    mixed.run(*how)
+    mixed.run()
     assert not (mixed.path / "step.md").exists()
     mixed.edit("pytest.ini", "[pytest]\n", "[pytest]\nctx_step_summary = true\n")
     mixed.write("step.md", "before\n")
-    mixed.run(*how)
-    mixed.run(*how)
+    mixed.run()
+    mixed.run()
     text = (mixed.path / "step.md").read_text(encoding="utf-8")
     assert text.startswith("before\n")
     assert text.count("### ctxfp: 1 of 4 cases passed") == 2
     monkeypatch.delenv("GITHUB_STEP_SUMMARY")
-    mixed.run(*how).assert_outcomes(**MIXED_OUTCOMES)
+    mixed.run().assert_outcomes(**MIXED_OUTCOMES)
 
 
 def test_step_summary_that_cant_be_written(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,10 +327,10 @@ def test_step_summary_that_cant_be_written(project: Project, monkeypatch: pytest
 
 
 @pytest.mark.parametrize("path", ["agent/prompt.md/run.json", "folder.json"])
-def test_path_that_cant_be_written(project: Project, path: str, how: list[str]) -> None:
+def test_path_that_cant_be_written(project: Project, path: str) -> None:
     """A report that can't be written is a line that says why, and exit 1; the others are written."""
     project.write("folder.json/file", "")
-    result = project.run(f"--ctx-report={path}", "--ctx-report=run.md", *how)
+    result = project.run(f"--ctx-report={path}", "--ctx-report=run.md")
     result.assert_outcomes(passed=2)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([f"report not written: *{path}: *"])
@@ -346,29 +346,29 @@ def test_other_suffix_is_a_usage_error(project: Project, path: str) -> None:
     assert project.calls() == []
 
 
-def test_no_case_in_the_run(project: Project, how: list[str]) -> None:
+def test_no_case_in_the_run(project: Project) -> None:
     """A run without any golden case writes an empty report."""
     project.write("test_plain.py", "def test_plain(): pass\n")
-    project.run("test_plain.py", *REPORTS, *how).assert_outcomes(passed=1)
+    project.run("test_plain.py", *REPORTS).assert_outcomes(passed=1)
     report = read_report(project)
     assert (report["cases"], report["complete"], report["total_cases"]) == ([], True, 0)
 
 
-def test_collect_only_writes_nothing(project: Project, how: list[str]) -> None:
+def test_collect_only_writes_nothing(project: Project) -> None:
     """``--co`` is no run: no report, not even an empty one over the last."""
-    project.run("--co", *REPORTS, *how)
+    project.run("--co", *REPORTS)
     assert not (project.path / "run.json").exists()
 
 
 @pytest.mark.parametrize("flag", ["-x", "--maxfail=1"])
-def test_stopped_run(mixed: Project, flag: str, how: list[str]) -> None:
+def test_stopped_run(mixed: Project, flag: str) -> None:
     """A run that stops at a failure has summary and report of what ran, marked incomplete."""
     mixed.edit(
         "golden.yaml",
         "{id: passes,",
         "{id: early, question: fails, match: scalar, expected: {rows: [[3]]}}\n  - {id: passes,",
     )
-    result = mixed.run(flag, *REPORTS, *how)
+    result = mixed.run(flag, *REPORTS)
     result.stdout.fnmatch_lines(["cases*failed*"])
     report = read_report(mixed)
     assert not report["complete"]
@@ -436,10 +436,10 @@ def test_crash_of_the_only_worker(mixed: Project) -> None:
     assert not read_report(mixed)["complete"]
 
 
-def test_collection_error(mixed: Project, how: list[str]) -> None:
+def test_collection_error(mixed: Project) -> None:
     """A golden file that can't be read makes the report of the others incomplete."""
     mixed.write("golden_bad.yaml", "cases: [{id: 1}]\n")
-    result = mixed.run("--continue-on-collection-errors", *REPORTS, *how)
+    result = mixed.run("--continue-on-collection-errors", *REPORTS)
     result.assert_outcomes(**{**MIXED_OUTCOMES, "errors": 2})
     report = read_report(mixed)
     assert not report["complete"]
@@ -489,7 +489,7 @@ def test_normal_run_is_complete(mixed: Project, flags: list[str], workers: list[
     assert "interrupted" not in (mixed.path / "run.md").read_text(encoding="utf-8")
 
 
-def test_rerun_counts_once(project: Project, how: list[str]) -> None:
+def test_rerun_counts_once(project: Project) -> None:
     """A test that runs again is in the report as its last attempt was."""
     project.edit(
         "conftest.py",
@@ -497,13 +497,13 @@ def test_rerun_counts_once(project: Project, how: list[str]) -> None:
         "if (HERE / 'calls.txt').read_text().count(question) < 2:\n            return {'rows': [[0]]}\n"
         "        return answers",
     )
-    project.run("--reruns=1", *REPORTS, *how)
+    project.run("--reruns=1", *REPORTS)
     report = read_report(project)
     assert [(case["pass"], case["samples"]) for case in report["cases"]] == [(True, 1)] * 2
     assert report["complete"]
 
 
-def test_model_of_a_suites_own_fixture(mixed: Project, how: list[str]) -> None:
+def test_model_of_a_suites_own_fixture(mixed: Project) -> None:
     """Cases that were skipped before the fixture ``ctx_model`` was asked stand under its model too."""
     mixed.edit(
         "conftest.py",
@@ -511,7 +511,7 @@ def test_model_of_a_suites_own_fixture(mixed: Project, how: list[str]) -> None:
         "@pytest.fixture(scope='session')\ndef ctx_model():\n    return 'mine'\n\n\n"
         "@pytest.fixture\ndef ctx_agent",
     )
-    mixed.run(*REPORTS, *how).assert_outcomes(**MIXED_OUTCOMES)
+    mixed.run(*REPORTS).assert_outcomes(**MIXED_OUTCOMES)
     report = read_report(mixed)
     assert [case["model"] for case in report["cases"]] == ["mine"] * 5
     assert [config["model"] for config in report["configs"]] == ["mine"]
@@ -530,7 +530,7 @@ def test_case_that_a_test_never_traces(mixed: Project, how: list[str]) -> None:
     assert read_report(mixed)["cases"] == []
 
 
-def test_setup_error_of_a_golden_item(mixed: Project, how: list[str]) -> None:
+def test_setup_error_of_a_golden_item(mixed: Project) -> None:
     """A fixture that fails before the case is resolved makes it an error in the report too."""
     mixed.edit(
         "conftest.py",
@@ -538,20 +538,20 @@ def test_setup_error_of_a_golden_item(mixed: Project, how: list[str]) -> None:
         "@pytest.fixture(autouse=True)\ndef down():\n    raise OSError('no network')\n\n\n"
         "@pytest.fixture\ndef ctx_agent",
     )
-    mixed.run(*REPORTS, *how).assert_outcomes(errors=4, skipped=1)
+    mixed.run(*REPORTS).assert_outcomes(errors=4, skipped=1)
     report = read_report(mixed)
     assert [case["state"] for case in report["cases"]] == ["error", "error", "skipped", "error", "error"]
     assert "no network" in report["cases"][0]["reason"]
 
 
-def test_calls_that_stand_in_no_case_are_told(mixed: Project, how: list[str]) -> None:
+def test_calls_that_stand_in_no_case_are_told(mixed: Project) -> None:
     """What failed calls, earlier attempts and a test's own calls cost is not passed over."""
     mixed.write(
         "test_own.py",
         "from pytest_ctxfp import AgentResult\n\n"
         "def test_own(ctx_trace):\n    ctx_trace.call('own', lambda: AgentResult('x', cost=0.5))\n",
     )
-    mixed.run("--ctx-cache", "--reruns=1", "-k", "own or passes or broken or fails", *REPORTS, *how)
+    mixed.run("--ctx-cache", "--reruns=1", "-k", "own or passes or broken or fails", *REPORTS)
     report = read_report(mixed)
     # Asked twice: the case that fails is stored at first, the one that is broken never answers.
     (note,) = [note for note in report["notes"] if "in no case" in note]
@@ -560,10 +560,10 @@ def test_calls_that_stand_in_no_case_are_told(mixed: Project, how: list[str]) ->
     assert report["spent"]["answers"] == 1
 
 
-def test_without_the_flag_nothing_is_written(mixed: Project, how: list[str]) -> None:
+def test_without_the_flag_nothing_is_written(mixed: Project) -> None:
     """A run that asks for no report leaves no file and says nothing of reports."""
     before = sorted(path.name for path in mixed.path.iterdir())
-    result = mixed.run(*how)
+    result = mixed.run()
     after = sorted(
         path.name for path in mixed.path.iterdir() if path.name not in ("calls.txt", "__pycache__")
     )

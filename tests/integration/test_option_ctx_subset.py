@@ -41,11 +41,11 @@ def many(project: Project) -> Project:
         (" 2 ", "a0 b0"),
     ],
 )
-def test_kept_cases(many: Project, subset: str, kept: str, how: list[str]) -> None:
+def test_kept_cases(many: Project, subset: str, kept: str) -> None:
     """A count, a share and so many per tag keep the cases that the rule says, spread over all files."""
     names = kept.split()
-    result = many.run(f"--ctx-subset={subset}", *how)
-    result.assert_outcomes(passed=len(names), deselected=0 if "-n2" in how else 12 - len(names))
+    result = many.run(f"--ctx-subset={subset}")
+    result.assert_outcomes(passed=len(names), deselected=12 - len(names))
     result.stdout.fnmatch_lines([f"selected   {len(names)} of 12 cases (subset {subset})"])
     assert many.calls() == [f"q{name}" for name in names]
 
@@ -194,6 +194,6 @@ def test_bad_form_is_a_usage_error(many: Project, subset: str) -> None:
     assert many.calls() == []
 
 
-def test_bad_form_under_xdist(many: Project, how: list[str]) -> None:
+def test_bad_form_under_xdist(many: Project) -> None:
     """A bad subset is the same usage error with workers and without xdist."""
-    assert many.run("--ctx-subset=half", *how).ret == pytest.ExitCode.USAGE_ERROR
+    assert many.run("--ctx-subset=half").ret == pytest.ExitCode.USAGE_ERROR

@@ -85,18 +85,18 @@ def test_no_case_left_beside_other_tests(tagged: Project, how: list[str]) -> Non
     result.stdout.fnmatch_lines(["no case is left of 5 by tags none: widen the selection"])
 
 
-def test_no_case_left_beside_a_failing_test(tagged: Project, how: list[str]) -> None:
+def test_no_case_left_beside_a_failing_test(tagged: Project) -> None:
     """A test that fails decides the exit status; the line is there all the same."""
     tagged.write("test_plain.py", "def test_plain(): assert False\n")
-    result = tagged.run("--ctx-tags=none", *how)
+    result = tagged.run("--ctx-tags=none")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["no case is left of 5 by tags none: widen the selection"])
 
 
-def test_tags_in_a_suite_without_cases(empty_project: Project, how: list[str]) -> None:
+def test_tags_in_a_suite_without_cases(empty_project: Project) -> None:
     """Where there is no golden case at all, a selection leaves none, and says so."""
     empty_project.write("test_plain.py", PLAIN_TEST)
-    result = empty_project.run("--ctx-tags=easy", *how)
+    result = empty_project.run("--ctx-tags=easy")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.NO_TESTS_COLLECTED
     result.stdout.fnmatch_lines(["no case is left of 0 by tags easy: *"])
@@ -110,9 +110,9 @@ def test_other_selections_work_on_what_is_left(tagged: Project, how: list[str]) 
     result.stdout.fnmatch_lines(["selected   1 of 5 cases*"])
 
 
-def test_keyword_alone_is_a_selection_too(tagged: Project, how: list[str]) -> None:
+def test_keyword_alone_is_a_selection_too(tagged: Project) -> None:
     """A report of a run under ``-k`` says that it is of some cases only."""
-    result = tagged.run("-k", "c2", "--ctx-report=run.json", *how)
+    result = tagged.run("-k", "c2", "--ctx-report=run.json")
     result.stdout.fnmatch_lines(["selected   1 of 5 cases"])
     report = json.loads((tagged.path / "run.json").read_text(encoding="utf-8"))
     assert (report["selected_cases"], report["total_cases"], report["covered"]) == (1, 5, [])
@@ -151,9 +151,9 @@ def test_models_are_no_further_cases(tagged: Project) -> None:
     result.stdout.fnmatch_lines(["selected   2 of 5 cases (tags easy)"])
 
 
-def test_collect_only_lists_the_selection(tagged: Project, how: list[str]) -> None:
+def test_collect_only_lists_the_selection(tagged: Project) -> None:
     """``--co`` shows which cases would run."""
-    result = tagged.run("--ctx-tags=easy", "--co", "-q", *how)
+    result = tagged.run("--ctx-tags=easy", "--co", "-q")
     result.stdout.fnmatch_lines(
         ["golden.yaml::c0", "golden.yaml::c2", "*2/5 tests collected (3 deselected)*"]
     )
@@ -161,18 +161,18 @@ def test_collect_only_lists_the_selection(tagged: Project, how: list[str]) -> No
 
 
 @pytest.mark.parametrize("tags", ["", ",", " , "])
-def test_no_tag_is_a_usage_error(tagged: Project, tags: str, how: list[str]) -> None:
+def test_no_tag_is_a_usage_error(tagged: Project, tags: str) -> None:
     """Only separators, or nothing, name no tag: exit 4, and what to write."""
     tagged.write("test_plain.py", PLAIN_TEST)
-    result = tagged.run(f"--ctx-tags={tags}", *how)
+    result = tagged.run(f"--ctx-tags={tags}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*--ctx-tags*no tag: write them separated by commas*"])
 
 
-def test_broken_file_is_no_matter_of_tags(tagged: Project, how: list[str]) -> None:
+def test_broken_file_is_no_matter_of_tags(tagged: Project) -> None:
     """Where no case can be read, the summary doesn't ask for a wider selection."""
     tagged.write("golden.yaml", "cases: [{id: 1}]\n")
-    result = tagged.run("--ctx-tags=easy", *how)
+    result = tagged.run("--ctx-tags=easy")
     result.assert_outcomes(errors=1)
     result.stdout.no_fnmatch_line("*no case is left*")
 

@@ -114,9 +114,9 @@ def test_agent_that_starts_to_name_the_variant_is_asked_anew(varied: Project) ->
     assert len(varied.calls()) == 4
 
 
-def test_nobody_told_is_an_error(project: Project, how: list[str]) -> None:
+def test_nobody_told_is_an_error(project: Project) -> None:
     """A variant that neither assembler nor agent is told of is an error with the way out."""
-    result = project.run("--ctx-cache", VARIANTS, *how)
+    result = project.run("--ctx-cache", VARIANTS)
     result.assert_outcomes(errors=4)
     result.stdout.fnmatch_lines(
         ["*--ctx-variants names the variant 'a'*ctx_assembler, or the agent, have an argument 'variant'*"]
@@ -134,14 +134,14 @@ def test_nobody_told_is_an_error_on_a_hit_too(project: Project) -> None:
     result.assert_outcomes(errors=4)
 
 
-def test_marker_tests_run_once_a_variant(varied: Project, how: list[str]) -> None:
+def test_marker_tests_run_once_a_variant(varied: Project) -> None:
     """A test with the marker has parameters ``id-variant``."""
     varied.write(
         "test_marked.py",
         "import pytest\n\n@pytest.mark.ctx_golden('golden.yaml')\n"
         "def test_answer(ctx_case, ctx_trace):\n    ctx_trace(ctx_case).check()\n",
     )
-    result = varied.run("--ctx-cache", VARIANTS, "test_marked.py", "-v", *how)
+    result = varied.run("--ctx-cache", VARIANTS, "test_marked.py", "-v")
     result.assert_outcomes(passed=4)
     for name in ("orders-a", "orders-b", "customers-a", "customers-b"):
         result.stdout.fnmatch_lines([f"*test_answer[[]{name}]*"])
@@ -163,14 +163,14 @@ def test_test_with_a_case_of_its_own(varied: Project) -> None:
     result.stdout.fnmatch_lines(["*--ctx-variants names several*ctx_golden*"])
 
 
-def test_variants_differ_in_accuracy(varied: Project, how: list[str]) -> None:
+def test_variants_differ_in_accuracy(varied: Project) -> None:
     """Summary and report have the accuracy of each variant, for an A/B in one run."""
     varied.edit(
         "conftest.py",
         "return answers",
         "if 'count some' in context:\n            return {'rows': [[0]]}\n        return answers",
     )
-    result = varied.run(VARIANTS, "--ctx-report=run.json", "--ctx-report=run.md", *how)
+    result = varied.run(VARIANTS, "--ctx-report=run.json", "--ctx-report=run.md")
     result.assert_outcomes(passed=3, failed=1)
     result.stdout.fnmatch_lines(["*stub-1-a * 100% (2 of 2*", "*stub-1-b * 50% (1 of 2*"])
     report = json.loads((varied.path / "run.json").read_text(encoding="utf-8"))

@@ -171,14 +171,12 @@ def test_async_tests_await(project: Project) -> None:
         ("@pytest.fixture\ndef ctx_model(): return None", "return a text"),
     ],
 )
-def test_fixtures_that_do_not_fit_are_errors(
-    project: Project, how: list[str], fixture: str, says: str
-) -> None:
+def test_fixtures_that_do_not_fit_are_errors(project: Project, fixture: str, says: str) -> None:
     """A fixture that can't be used here is an ERROR that names it and the way out; nobody is asked."""
     text = (project.path / "conftest.py").read_text()
     name = fixture.split("def ")[1].split("(", maxsplit=1)[0]
     project.write("conftest.py", text.replace(f"def {name}(", f"def other_{name}(") + "\n" + fixture + "\n")
-    result = project.run("--ctx-cache", "-W", "ignore", *how)
+    result = project.run("--ctx-cache", "-W", "ignore")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines([f"*{name}*{says}*"])
     assert project.calls() == []
@@ -458,9 +456,9 @@ def test_timeout_that_nobody_enforces_is_said(project: Project) -> None:
     result.stdout.fnmatch_lines(["warning*timeout*pytest-timeout*"])
 
 
-def test_agent_outside_the_agent_paths_is_warned_of(project: Project, how: list[str]) -> None:
+def test_agent_outside_the_agent_paths_is_warned_of(project: Project) -> None:
     """An agent defined in a file that is not one of the agent's is said: a change there gives old answers."""
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.stdout.fnmatch_lines(["warning*conftest.py defines the agent and is not in ctx_agent_paths*"])
     project.edit(
         "conftest.py",
@@ -469,7 +467,7 @@ def test_agent_outside_the_agent_paths_is_warned_of(project: Project, how: list[
     )
     project.write("agent/__init__.py", "")
     project.write("agent/ask.py", "def ask(question): return {'rows': [[99]]}\n")
-    result = project.pytester.runpytest_subprocess("--ctx-cache", *how)
+    result = project.pytester.runpytest_subprocess("--ctx-cache")
     assert "defines the agent" not in result.stdout.str()
 
 

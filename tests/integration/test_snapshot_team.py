@@ -85,16 +85,14 @@ def test_modules_of_the_same_name(empty_project: Project, how: list[str]) -> Non
     ],
     ids=["conflict", "glued", "version", "truncated", "empty", "edited"],
 )
-def test_broken_files_fail_and_are_never_rewritten(
-    empty_project: Project, how: list[str], damage: object, says: str
-) -> None:
+def test_broken_files_fail_and_are_never_rewritten(empty_project: Project, damage: object, says: str) -> None:
     """A snapshot file that can't be read fails its tests with file, line and remedy; no flag rewrites it."""
     empty_project.write("test_one.py", ONE)
     empty_project.run("--ctx-snapshot-create")
     broken = damage(stored_file(empty_project))  # type: ignore[operator]
     empty_project.write("__ctxfp__/test_one.ctxfp", broken)
     for flag in ("--ctx-snapshot-update", "--ctx-snapshot-create", "--ctx-snapshot-prune"):
-        result = empty_project.run(flag, *how)
+        result = empty_project.run(flag)
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines([f"E{says}"])
         assert stored_file(empty_project) == broken

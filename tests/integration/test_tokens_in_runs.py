@@ -31,14 +31,12 @@ def write_suite(project: Project, *, budget: str = "", ini: str = "") -> None:
     ("ini", "says"),
     [("", "~+3 tokens"), ("ctx_tokens = estimate", "~+3 tokens"), ("ctx_tokens = off", None)],
 )
-def test_snapshot_failures_show_token_deltas(
-    empty_project: Project, how: list[str], ini: str, says: str | None
-) -> None:
+def test_snapshot_failures_show_token_deltas(empty_project: Project, ini: str, says: str | None) -> None:
     """A changed layer's row says by how many tokens it grew, marked as an estimate; ``off`` says none."""
     write_suite(empty_project, ini=ini)
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.edit("context.md", "- one fact\n", "- one fact\n- another\n")
-    result = empty_project.run(*how)
+    result = empty_project.run()
     result.stdout.fnmatch_lines([f"E*~ Project Facts *{says or ''}*"])
     assert (" tokens" in result.stdout.str()) is (says is not None)
 
@@ -78,15 +76,15 @@ def test_bad_budgets_are_errors(empty_project: Project, budget: str) -> None:
 
 
 def test_a_missing_vocabulary_is_said_once_and_estimated(
-    empty_project: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
+    empty_project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``ctx_tokens = tiktoken`` without its vocabulary: one warning, and the estimate."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(empty_project.path / "none"))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     write_suite(empty_project, ini="ctx_tokens = tiktoken")
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.edit("context.md", "- one fact\n", "- one fact\n- another\n")
-    result = empty_project.pytester.runpytest_subprocess(*how)
+    result = empty_project.pytester.runpytest_subprocess()
     result.stdout.fnmatch_lines(["E*~ Project Facts *~+3 tokens", "*tokens are estimated, as *"])
     assert result.stdout.str().count("tokens are estimated") == 1
 
