@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from pytest_ctxfp._atomic import remove_stale_temporaries, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Sequence
 
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+::)*[A-Za-z][A-Za-z0-9+.-]+://")
 _LOCAL_URL = re.compile(r"(file|local)://", re.IGNORECASE)
@@ -67,6 +67,13 @@ class Backend(Protocol):
             OSError: they can't be listed.
         """
 
+    def prefetch(self, names: Sequence[str]) -> None:
+        """Fetch files that will be read next, where that takes fewer requests than one each.
+
+        Raises:
+            OSError: they can't be fetched.
+        """
+
     def modified(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970, as far as that is known.
 
@@ -115,6 +122,9 @@ class LocalBackend:
             return ()
 
     recent = names
+
+    def prefetch(self, names: Sequence[str]) -> None:
+        """Do nothing: a file is read fast enough."""
 
     def modified(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970."""

@@ -11,6 +11,9 @@ from pytest_ctxfp._atomic import remove_stale_temporaries, write_atomically
 if TYPE_CHECKING:
     from pathlib import Path
 
+REMOTE_COPIES = ".ctxfp/remote-cache"
+"""Where a project keeps them, relative to its rootdir."""
+
 MAX_FILES = 10_000
 MAX_BYTES = 512 << 20
 _KEPT_SHARE = 0.9

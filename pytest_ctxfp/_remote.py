@@ -12,7 +12,7 @@ from pytest_ctxfp._copies import Copies
 from pytest_ctxfp._errors import CtxfpError, first_line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
 T = TypeVar("T")
@@ -265,13 +265,17 @@ class FsspecBackend:
         """Return the names of the newest files, fetched together where there is no copy of them."""
         dated = sorted(((when, name) for name, (_, when) in self._versions().items()), reverse=True)
         names = [name for _, name in dated[:N_RECENT]]
+        self.prefetch(names)
+        return names
+
+    def prefetch(self, names: Sequence[str]) -> None:
+        """Fetch those files together of which there is no copy."""
         missing = [name for name in names if not self._is_copied(name)]
         if missing:
             paths = [self._path(name) for name in missing]
             found = self._connection.read_many(lambda files: files.cat(paths, on_error="omit"))
             by_name = {path.rpartition("/")[2]: data for path, data in found.items()}
             self._fetched.update(by_name)
-        return names
 
     def modified(self, name: str) -> float:
         """Return when a file was written, in seconds since 1970; 0 where the place doesn't say."""

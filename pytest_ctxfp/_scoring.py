@@ -40,11 +40,13 @@ class Verdict:
         comparison: the verdict.
         executed: the table that the agent's SQL gives today, where it was run again in place of its answer.
         judgement: what a cached scorer said, where there is one.
+        scorer: name, version and model of the suite's own scorer, where one was asked.
     """
 
     comparison: Comparison
     executed: JSONValue = None
     judgement: Judgement | None = None
+    scorer: str | None = None
 
 
 async def prepare_case(case: GoldenCase, suite: Suite) -> GoldenCase:
@@ -138,9 +140,10 @@ async def _score_by_scorer(
     scorer = find_scorer(case, suite.load_scorers(), modes=MODES[case.result_kind])
     if not isinstance(scorer, CachedScorer):
         opinion = await call_scorer(scorer, case, answer.value, suite=suite, context=context, trace=trace)
-        return Verdict(judge_opinion(case, opinion))
+        return Verdict(judge_opinion(case, opinion), scorer=case.match)
     judgement = await judges.judge(scorer, case, answer.value, suite=suite, sample=trace.sample)
-    return Verdict(judge_opinion(case, judgement.opinion), judgement=judgement)
+    identity = f"{case.match} {scorer.version} {scorer.model}"
+    return Verdict(judge_opinion(case, judgement.opinion), judgement=judgement, scorer=identity)
 
 
 async def _run_sql(sql: str, case: GoldenCase, suite: Suite, *, what: str) -> Table:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._file_lock import FileLock, remove_stale_locks
+from pytest_ctxfp._locks import make_lock, remove_stale_locks
 from pytest_ctxfp._loop import may_wait
 from pytest_ctxfp._store import CacheMode
 
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator
     from pathlib import Path
 
+    from pytest_ctxfp._locks import Lock
     from pytest_ctxfp._runner import Outcome
     from pytest_ctxfp._store import TraceStore
 
@@ -50,7 +51,8 @@ class SingleFlight:
     """Lets one call of a key be made at a time; the others wait, and find its answer in the store.
 
     It holds in a local folder, where stored answers are used: a refresh wants every answer anew. A folder
-    whose file system knows no locks is no error, there the calls are made side by side.
+    whose file system knows no locks is no error, there the calls are made side by side. So they are by
+    several processes where ``filelock`` is not installed (extra ``locks``).
 
     Args:
         store: where the answers are; locks are in its ``.locks``.
@@ -82,18 +84,17 @@ class SingleFlight:
             _HELD.reset(token)
             lock.release()
 
-    def _make_lock(self, folder: Path, name: str) -> FileLock | None:
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-        except OSError:  # the write that follows reports the folder
-            return None
+    def _make_lock(self, folder: Path, name: str) -> Lock | None:
         if not self._is_swept:
             self._is_swept = True
             remove_stale_locks(folder)
-        return FileLock(folder / f"{name}.lock")
+        try:
+            return make_lock(folder, name)
+        except OSError:  # the write that follows reports the folder
+            return None
 
 
-async def _acquire(lock: FileLock, seconds: float) -> Flight:
+async def _acquire(lock: Lock, seconds: float) -> Flight:
     started, pause = time.monotonic(), _FIRST_PAUSE
     try:
         while not lock.try_acquire():

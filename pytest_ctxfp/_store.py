@@ -22,6 +22,7 @@ JUDGE_SHA = "scorer"
 """Stands in place of the agent's SHA in verdicts of cached scorers, which are no answers of agents."""
 
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
+_N_TOGETHER = 1_000
 
 
 class CacheMode(str, Enum):
@@ -86,7 +87,7 @@ class TraceStore:
         self.mode = CacheMode(mode)
         self.folder = local_folder(dir)
         self.dir = self.folder or Path(mask_url(str(dir)))
-        self.place = mask_url(str(self.folder or dir))
+        self.place = mask_url(str(dir)) if self.folder is None else str(self.folder)
         self._backend, self._manifests = self._open(dir, copies)
         self._redact = redact
         self._names_by_case: dict[str, tuple[str, ...]] | None = None
@@ -121,6 +122,14 @@ class TraceStore:
             return Lookup()
         return self._read(self._file_name(key), key=key)
 
+    def by_hash(self, sha: str) -> Lookup:
+        """Return the stored answer to a key of which only the hash is known; the mode is not asked.
+
+        Args:
+            sha: 40 hex digits; anything else finds nothing.
+        """
+        return self._read(f"{sha}.json") if is_sha(sha) else Lookup()
+
     def prepare(self, key: CaseKey, trace: Trace) -> Trace:
         """Return a trace as a later load would give it: under the key, redacted, through JSON.
 
@@ -153,14 +162,31 @@ class TraceStore:
             self._backend.write(self._file_name(key), prepared.to_json().encode())
         return prepared
 
+    def hashes(self) -> list[str]:
+        """Return the hashes of the keys that have a file, sorted; whether it can be loaded is another matter.
+
+        Raises:
+            OSError: the place exists and can't be listed.
+        """
+        return sorted(
+            name.removesuffix(".json") for name in self._backend.names() if _FILE_NAME.fullmatch(name)
+        )
+
+    def place_of(self, name: str) -> str:
+        """Return where a file is, fit to be shown."""
+        return self._backend.place_of(name)
+
     def entries(self) -> Iterator[tuple[Path, Lookup]]:
         """Yield every file that is named like a stored answer, sorted by name, and what it gave.
 
         Raises:
             OSError: the folder exists and can't be listed.
         """
-        for name in sorted(self._backend.names()):
-            if _FILE_NAME.fullmatch(name):
+        names = [f"{sha}.json" for sha in self.hashes()]
+        for start in range(0, len(names), _N_TOGETHER):
+            some = names[start : start + _N_TOGETHER]
+            self._backend.prefetch(some)
+            for name in some:
                 yield self.dir / name, self._read(name)
 
     def traces(self) -> Iterator[Trace]:
@@ -262,7 +288,7 @@ class TraceStore:
             for name in filter(_FILE_NAME.fullmatch, self._backend.recent()):
                 trace = self._read(name).trace
                 if trace is not None and trace.agent_sha != JUDGE_SHA:
-                    found.setdefault(trace.case_id, []).append((self._recorded_time(trace, name), name))
+                    found.setdefault(trace.case_id, []).append((self.recorded_time(trace, name), name))
                     if trace.cost is not None:
                         self._costs_by_case.setdefault(trace.case_id, []).append(trace.cost)
         except OSError:
@@ -270,8 +296,8 @@ class TraceStore:
             return {}
         return {case_id: tuple(name for _, name in sorted(dated)[::-1]) for case_id, dated in found.items()}
 
-    def _recorded_time(self, trace: Trace, name: str) -> float:
-        """Return seconds since 1970, from what the trace says or else from its file."""
+    def recorded_time(self, trace: Trace, name: str) -> float:
+        """Return seconds since 1970, from what the trace says or else from its file, whose name is given."""
         from datetime import datetime, timezone
 
         try:

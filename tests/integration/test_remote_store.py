@@ -17,6 +17,7 @@ import pytest
 import s3fs
 
 from pytest_ctxfp import _remote
+from pytest_ctxfp._cli import main
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -58,9 +59,9 @@ class Server:
             self._process = None
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def running_server() -> Iterator[Server]:
-    """A server for all tests of the module."""
+    """A server for all tests."""
     server = Server()
     server.start()
     yield server
@@ -134,6 +135,30 @@ def test_environment_and_ini_name_a_url(project: Project, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("server")
+def test_a_shell_looks_at_the_shared_store(
+    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``ctxfp cache`` lists, shows and checks what is behind a URL; half an object has its address."""
+    project.run("--ctx-cache", f"--ctx-cache-dir={URL}")
+    monkeypatch.chdir(project.path)
+    capsys.readouterr()
+    assert main(["cache", "ls", "--dir", URL]) == 0
+    assert capsys.readouterr().out.endswith(f"2 stored answers, an unknown cost in {URL}\n")
+    monkeypatch.setenv("CTXFP_CACHE_DIR", URL)
+    assert main(["cache", "show", "orders"]) == 0
+    assert '"rows": [[99]]' in capsys.readouterr().out
+    assert main(["rescore", "golden.yaml"]) == 0
+    assert main(["cache", "verify"]) == 0
+    path = next(path for path in stored() if path.endswith(".json"))
+    files().pipe_file(path, files().cat_file(path)[:100])
+    capsys.readouterr()
+    assert main(["cache", "verify"]) == 1
+    assert f"s3://{path}: " in capsys.readouterr().out
+    assert main(["cache", "ls", "--dir", "s3://anwsers/traces"]) == 2
+    assert "the store s3://anwsers/traces can't be reached: " in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("server")
 def test_misses_are_explained(project: Project) -> None:
     """A changed file of the agent is named: its list of files, and the last answers, are in the store."""
     project.run("--ctx-cache", f"--ctx-cache-dir={URL}")
@@ -182,10 +207,10 @@ def test_corrupt_object_is_a_miss(project: Project) -> None:
 
 
 @pytest.mark.usefixtures("dead_server")
-def test_unreachable_store_doesnt_stop_a_run(project: Project, how: list[str]) -> None:
+def test_unreachable_store_doesnt_stop_a_run(project: Project) -> None:
     """Where the store doesn't answer each case is asked once; the summary says so once, and what was kept."""
     started = time.monotonic()
-    result = project.run("--ctx-cache", f"--ctx-cache-dir={URL}", *how)
+    result = project.run("--ctx-cache", f"--ctx-cache-dir={URL}")
     assert time.monotonic() - started < 40
     result.assert_outcomes(passed=2)
     assert len(project.calls()) == 2
@@ -266,16 +291,16 @@ def test_credentials_are_never_shown(project: Project) -> None:
         assert "t0k3n" not in output
 
 
-def test_a_file_url_is_a_folder(project: Project, how: list[str]) -> None:
+def test_a_file_url_is_a_folder(project: Project) -> None:
     """``file://`` names a local folder, with all that a local folder guarantees, and no copies."""
     url = f"file://{project.path}/shared/traces"
-    result = project.run("--ctx-cache", f"--ctx-cache-dir={url}", *how)
+    result = project.run("--ctx-cache", f"--ctx-cache-dir={url}")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines([f"cache*auto, {url}"])
     assert len(project.traces("shared/traces")) == 2
     assert len(list((project.path / "shared/manifests").iterdir())) == 1
     assert not (project.path / ".ctxfp").exists()
-    project.run("--ctx-cache", f"--ctx-cache-dir={url}", *how).stdout.fnmatch_lines(["answers*2 hit*"])
+    project.run("--ctx-cache", f"--ctx-cache-dir={url}").stdout.fnmatch_lines(["answers*2 hit*"])
     project.write("file", "")
     bad = project.run("--ctx-cache", f"--ctx-cache-dir=file://{project.path}/file")
     assert bad.ret == pytest.ExitCode.USAGE_ERROR

@@ -299,7 +299,7 @@ def test_what_a_process_stores_it_lists(files):
     assert list(store.entries()) == []
     store.store(make_key(), make_trace(make_key()))
     assert [path.name for path, _ in store.entries()] == [f"{make_key().hash()}.json"]
-    assert files.requests == ["list", "put", "get"]
+    assert files.requests == ["list", "put", "get 1"]
 
 
 def test_pending_answers_follow_the_next_that_is_stored(files, tmp_path, monkeypatch):

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxfp import _file_lock, _single_flight
-from pytest_ctxfp._file_lock import FileLock, remove_stale_locks
+from pytest_ctxfp import _single_flight
+from pytest_ctxfp._locks import LockFile, ProcessLock, make_lock, remove_stale_locks
 from pytest_ctxfp._loop import may_wait, run_without_loop
 from pytest_ctxfp._single_flight import SingleFlight
 from pytest_ctxfp._store import TraceStore
@@ -24,8 +24,9 @@ NAME = "a" * 40
 HOLDER = """
 import sys, time
 from pathlib import Path
-from pytest_ctxfp._file_lock import FileLock
-assert FileLock(Path(sys.argv[1])).try_acquire()
+from pytest_ctxfp._locks import LockFile
+lock = LockFile(Path(sys.argv[1]))
+assert lock.try_acquire()
 print("held", flush=True)
 time.sleep(60)
 """
@@ -44,7 +45,7 @@ def lock_files(folder: Path) -> list[str]:
 
 def test_a_lock_is_had_by_one(tmp_path):
     """A second lock of the same file, in this process too, is refused until the first is released."""
-    first, second = FileLock(tmp_path / "x.lock"), FileLock(tmp_path / "x.lock")
+    first, second = LockFile(tmp_path / "x.lock"), LockFile(tmp_path / "x.lock")
     assert first.try_acquire()
     assert not second.try_acquire()
     first.release()
@@ -53,23 +54,27 @@ def test_a_lock_is_had_by_one(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_lock_on_a_removed_file_is_none(tmp_path, monkeypatch):
-    """Who opened the file before its holder removed it gets the lock of the file that stands there now."""
-    path = tmp_path / "x.lock"
-    holder, waiter = FileLock(path), FileLock(path)
-    assert holder.try_acquire()
-    real = _file_lock._try_lock
+def test_a_waiter_gets_no_lock_of_a_removed_file(tmp_path):
+    """Of many threads that take a lock and remove its file in turn never two have it at once."""
+    path, running, overlaps = tmp_path / "x.lock", [], []
 
-    def release_first(descriptor):
-        monkeypatch.setattr(_file_lock, "_try_lock", real)
-        holder.release()
-        return real(descriptor)
+    def take_turns() -> None:
+        for _ in range(200):
+            lock = LockFile(path)
+            while not lock.try_acquire():
+                pass
+            overlaps.extend(running)
+            running.append(1)
+            running.pop()
+            lock.release()
 
-    monkeypatch.setattr(_file_lock, "_try_lock", release_first)
-    assert waiter.try_acquire()
-    assert path.exists()
-    assert not FileLock(path).try_acquire()
-    waiter.release()
+    threads = [threading.Thread(target=take_turns) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert overlaps == []
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_holder_lets_go(tmp_path, flights):
@@ -96,11 +101,58 @@ def test_stale_lock_files_are_removed(tmp_path):
     """Files of locks that nobody has are removed; one that is held stays, and so does any other file."""
     for name in ("old.lock", "notes"):
         (tmp_path / name).touch()
-    held = FileLock(tmp_path / "held.lock")
+    held = LockFile(tmp_path / "held.lock")
     assert held.try_acquire()
     remove_stale_locks(tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["held.lock", "notes"]
+    assert not LockFile(tmp_path / "held.lock").try_acquire()
     held.release()
+
+
+def test_a_file_system_without_locks_is_an_error_of_the_system(tmp_path, monkeypatch):
+    """However filelock says that no lock can be had, the caller learns of it as of a disk that fails."""
+    lock = LockFile(tmp_path / "x.lock")
+    for error in (NotImplementedError("no flock"), UserWarning("no flock"), OSError("no flock")):
+        monkeypatch.setattr(type(lock._lock), "acquire", lambda *_, error=error, **__: _raise(error))
+        with pytest.raises(OSError, match="no flock"):
+            lock.try_acquire()
+
+
+def _raise(error: Exception) -> None:
+    raise error
+
+
+def test_without_filelock_one_process_keeps_its_tasks_apart(tmp_path, flights, monkeypatch):
+    """Where filelock is not installed, tasks still take turns, and no folder of locks is made."""
+    monkeypatch.setitem(sys.modules, "filelock", None)
+    first, second = make_lock(tmp_path / ".locks", NAME), make_lock(tmp_path / ".locks", NAME)
+    assert isinstance(first, ProcessLock)
+    assert first.try_acquire()
+    assert not second.try_acquire()
+    second.release()
+    assert not second.try_acquire()
+    first.release()
+    seen = []
+
+    async def ask() -> bool:
+        async with flights.hold(NAME) as flight:
+            seen.append("in")
+            await asyncio.sleep(0.01)
+            seen.append("out")
+            return flight.is_sole
+
+    async def ask_all() -> list[bool]:
+        return await asyncio.wait_for(asyncio.gather(*(ask() for _ in range(3))), 30)
+
+    assert asyncio.run(ask_all()) == [True] * 3
+    assert seen == ["in", "out"] * 3
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_filelock_waits_until_the_first_miss(tmp_path):
+    """Importing what resolves cases loads no filelock."""
+    code = "import sys, pytest_ctxfp._runner; assert 'filelock' not in sys.modules"
+    subprocess.run([sys.executable, "-c", code], cwd=tmp_path, check=True)
 
 
 @pytest.mark.parametrize("mode", ["refresh", "replay", "off"])
@@ -173,7 +225,7 @@ def test_a_call_does_not_wait_for_itself(flights):
 def test_a_hanging_holder_is_waited_for_so_long_only(tmp_path, flights):
     """After the timeout of the case the call is made all the same, and a note says why."""
     (tmp_path / ".locks").mkdir()
-    holder = FileLock(tmp_path / ".locks" / f"{NAME}.lock")
+    holder = LockFile(tmp_path / ".locks" / f"{NAME}.lock")
     assert holder.try_acquire()
 
     async def ask() -> _single_flight.Flight:
@@ -185,14 +237,14 @@ def test_a_hanging_holder_is_waited_for_so_long_only(tmp_path, flights):
     assert flight.note == (
         "another process has been asking the same for 0.1 s: it was not waited for any longer"
     )
-    assert not FileLock(tmp_path / ".locks" / f"{NAME}.lock").try_acquire()
+    assert not LockFile(tmp_path / ".locks" / f"{NAME}.lock").try_acquire()
     holder.release()
 
 
 def test_without_a_timeout_ten_minutes_are_waited(tmp_path, flights, monkeypatch):
     """A call without a timeout waits for ten minutes and then says so."""
     (tmp_path / ".locks").mkdir()
-    holder = FileLock(tmp_path / ".locks" / f"{NAME}.lock")
+    holder = LockFile(tmp_path / ".locks" / f"{NAME}.lock")
     assert holder.try_acquire()
     now = [0.0]
     monkeypatch.setattr(_single_flight.time, "monotonic", lambda: now[0])
