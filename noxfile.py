@@ -1,7 +1,6 @@
 """The plugin on every Python and pytest that it promises to work on, and with and without each extra.
 
-nox --list
-nox -s 'tests(3.10-pytest-8.0)' -- tests/integration -x
+``nox --list`` names the sessions; ``nox -s 'tests(3.10-pytest-8.0)' -- tests/integration -x`` runs one.
 """
 
 from __future__ import annotations
