@@ -67,6 +67,13 @@ def _notes_on_runs(baseline: RunReport, current: RunReport) -> Iterator[str]:
             yield f"{name} is a subset, {selected}: what it lacks is not judged"
     if not baseline.complete:
         yield "the baseline is of an interrupted run"
+    if _is_later(baseline.recorded_at, current.recorded_at):
+        yield f"the baseline is of a later time than this run ({baseline.recorded_at}): are the two swapped?"
+
+
+def _is_later(a: str | None, b: str | None) -> bool:
+    """Whether one time is after another; unknown, or no UTC times as we write them, are not."""
+    return a is not None and b is not None and a[-6:] == b[-6:] == "+00:00" and a > b
 
 
 def _noted_cases(result: GateResult) -> Iterator[tuple[list[GateCase], str]]:

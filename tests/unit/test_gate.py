@@ -484,6 +484,23 @@ def test_a_model_served_behind_the_same_label_is_said() -> None:
     assert "the provider serves another model: m-1 -> m-2" in gate_reports(before, after).notes
 
 
+@pytest.mark.parametrize(
+    ("before", "now", "is_said"),
+    [
+        ("2026-11-30T19:00:01+00:00", "2026-11-30T19:00:00+00:00", True),
+        ("2026-11-30T19:00:00+00:00", "2026-11-30T19:00:00+00:00", False),
+        ("2026-11-30T19:00:00+00:00", "2026-11-30T19:00:01+00:00", False),
+        ("2026-11-30T19:00:01+00:00", None, False),
+        ("someday", "2026-11-30T19:00:00+00:00", False),
+    ],
+)
+def test_a_baseline_that_is_later_is_said(before: str, now: str | None, is_said: bool) -> None:
+    """Two reports in the wrong order would call a regression fixed: a note asks for it."""
+    cases = [make_case("a", True)]
+    result = gate_reports(run(*cases, recorded_at=before), run(*cases, recorded_at=now))
+    assert any("swapped" in note for note in result.notes) is is_said
+
+
 def test_the_result_survives_report_files() -> None:
     """Reports that went through JSON give the same result, and the result itself is JSON."""
     before = sixty(2)
