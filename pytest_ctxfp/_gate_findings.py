@@ -67,6 +67,8 @@ def _notes_on_runs(baseline: RunReport, current: RunReport) -> Iterator[str]:
             yield f"{name} is a subset, {selected}: what it lacks is not judged"
     if not baseline.complete:
         yield "the baseline is of an interrupted run"
+    if baseline == current:
+        yield "both reports are the same: nothing was compared"
     if _is_later(baseline.recorded_at, current.recorded_at):
         yield f"the baseline is of a later time than this run ({baseline.recorded_at}): are the two swapped?"
 

@@ -501,6 +501,14 @@ def test_a_baseline_that_is_later_is_said(before: str, now: str | None, is_said:
     assert any("swapped" in note for note in result.notes) is is_said
 
 
+def test_one_report_in_both_places_is_said() -> None:
+    """A report held against itself shows nothing, and a note says so."""
+    note = "both reports are the same: nothing was compared"
+    report = run(make_case("a", True), recorded_at="2026-11-30T19:00:00+00:00")
+    assert note in gate_reports(report, report).notes
+    assert note not in gate_reports(report, replace(report, recorded_at="2026-11-30T19:00:01+00:00")).notes
+
+
 def test_the_result_survives_report_files() -> None:
     """Reports that went through JSON give the same result, and the result itself is JSON."""
     before = sixty(2)
