@@ -54,7 +54,8 @@ def find_notes(result: GateResult, baseline: RunReport, current: RunReport) -> I
         if cases:
             yield _say(result, cases, what)
     if result.has_drift:
-        yield f"consistent with a change in what is not hashed: {'; '.join(NOT_HASHED)}"
+        yield "consistent with a change in what is not hashed:"
+        yield from (f"  {what}" for what in NOT_HASHED)
     yield from _served_models(result)
     if any(found.same_key and found.flipped_to_fail and not found.is_evidence for found in result.cases):
         yield "the same answer got another verdict: the scoring changed (a database, a scorer's code)"

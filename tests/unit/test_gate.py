@@ -111,7 +111,22 @@ def test_many_flips_under_the_same_key_are_drift() -> None:
     assert result.drift_p == 2**-20
     assert not result.regressions
     assert any("drift" in reason for reason in result.reasons)
-    assert all(cause in "\n".join(result.notes) for cause in NOT_HASHED)
+    assert all(cause in "\n".join(result.lines()) for cause in NOT_HASHED)
+    assert len(names(Verdict.DRIFT, result)) == 20
+    assert "consistent with chance" not in "\n".join(result.lines())
+
+
+def test_drift_takes_no_flip_under_a_changed_key() -> None:
+    """What chance explains stays noise beside a drift: a flip of a changed key that did not confirm."""
+    changed = make_case("a", False, confirming=(True, True), agent=NEW_AGENT)
+    before = run(*sixty(0).cases, make_case("a", True))
+    result = gate_reports(before, run(*sixty(20).cases, changed))
+    assert names(Verdict.NOISE, result) == ["a"]
+
+
+def test_an_answer_that_got_better_on_the_same_key_may_be_noise() -> None:
+    """A fix under the same key is not put down to a change."""
+    assert "FIXED      c59: on the same key; may be noise" in gate_reports(sixty(1), sixty(0)).lines()
 
 
 @pytest.mark.parametrize(("n_failing", "has_drift"), [(6, False), (7, True)])
