@@ -81,7 +81,8 @@ def _summary(report: RunReport, totals: Totals) -> str:
         parts.append(f"{report.selected_cases} of {report.total_cases} cases were selected.")
     if totals.n:
         parts.append(f"**{format_percent(totals.accuracy)}** accuracy ({_interval(totals)}),")
-    parts.append(f"{totals.flaky_cases} flaky, {totals.errors} errors, {totals.skipped} skipped.")
+    errors = f"{totals.errors} error{'s' * (totals.errors != 1)}"
+    parts.append(f"{totals.flaky_cases} flaky, {errors}, {totals.skipped} skipped.")
     return " ".join(parts)
 
 

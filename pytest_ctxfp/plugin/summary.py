@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line, shorten_time
+from pytest_ctxfp._display import escape_line, name_reason, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
@@ -63,7 +63,7 @@ def render_summary(
         ("answers", [_count_answers(samples)] if samples else []),
         ("confirming", _count_confirming(facts.confirming())),
         ("audit", [escape_line(line) for line in describe_audit(facts.audits())]),
-        ("variants", [escape_line(line) for line in describe_shared_contexts(facts)]),
+        ("variants", [escape_line(s.removeprefix("variants ")) for s in describe_shared_contexts(facts)]),
         ("calls", [f"{len(calls)}: {_count_answers(calls)}"] if calls else []),
         ("missed", [*_count_reasons(both), *(_list_missed(both) if verbose else ())]),
         ("not asked", _list_unasked(both)),
@@ -131,7 +131,11 @@ def _describe_selection(facts: RunFacts) -> list[str]:
 def _count_cases(cases: list[SummedCase]) -> str:
     counts = Counter(map(_fate, cases))
     order = ("passed", "failed", "failed as expected", "error", "skipped", "refused")
-    parts = [f"{counts[fate]} {fate}" for fate in order if counts[fate] or fate in {"passed", "failed"}]
+    parts = [
+        _plural(counts[fate], fate) if fate == "error" else f"{counts[fate]} {fate}"
+        for fate in order
+        if counts[fate] or fate in {"passed", "failed"}
+    ]
     return f"{len(cases)}: {', '.join(parts)}"
 
 
@@ -253,7 +257,7 @@ def _count_answers(cases: list[CaseRecord]) -> str:
 def _count_reasons(records: list[CaseRecord]) -> list[str]:
     """Group the misses by why: ``2 context: Current Facts``; and what the refused ones would cost."""
     reasons = Counter("; ".join(record["why"]) for record in records if record.get("why"))
-    lines = capped([f"{n} {escape_line(reason)}" for reason, n in reasons.most_common()])
+    lines = capped([f"{n} {escape_line(name_reason(reason, n))}" for reason, n in reasons.most_common()])
     refused = [record for record in records if record["state"] == "refused"]
     return [*lines, f"asking would cost {_total(refused, 'estimated_cost')}"] if refused else lines
 
