@@ -41,7 +41,7 @@ def describe_failure(outcome: Outcome) -> str:
     """
     case = outcome.case
     blocks = [
-        _block("question", [escape_line(case.question, limit=_MAX_QUESTION)]),
+        _block("question", [escape_line(outcome.trace.question, limit=_MAX_QUESTION)]),
         _block("match", [_describe_match(case)]),
         *_describe_score(outcome),
         _block("expected", _render_expected(case)),

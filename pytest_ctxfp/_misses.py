@@ -12,6 +12,7 @@ from pytest_ctxfp._fingerprint import (
     fingerprint_context,
 )
 from pytest_ctxfp._hashing import git_blob_sha
+from pytest_ctxfp._redaction import redact_fingerprint
 from pytest_ctxfp._suite import OWN_PARAMS
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 LINES_SHA = "lines_sha"
 _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
+_REDACTED_PART = "a secret, which is left out of stored answers"
 
 
 def record_context(
@@ -107,6 +109,8 @@ def _explain_nearest(
         **of_calls,
         **explain_surroundings(nearest, key, store, identity),
     }
+    if not differing and key.question != nearest.question:
+        return (_REDACTED_PART,)
     return _explain_parts(differing, explanations, given={*(key.params or ()), *(nearest.params or ())})
 
 
@@ -190,14 +194,22 @@ def _changed_context(
 ) -> str:
     if context is None and identity.context is not None:
         return _changed_files(store.read_manifest(nearest.context_sha), identity.context)
-    return _changed_layers(nearest.context, context, split)
+    return _changed_layers(nearest.context, context, split, redact=store.redact)
 
 
-def _changed_layers(stored: Mapping[str, JSONValue] | None, context: object, split: Splitter | None) -> str:
+def _changed_layers(
+    stored: Mapping[str, JSONValue] | None,
+    context: object,
+    split: Splitter | None,
+    *,
+    redact: Callable[[str], str] | None,
+) -> str:
     if not stored or context is None:
         return "changed (no fingerprint was kept)"
     try:
         current = fingerprint_context(context, split=split)
+        if redact is not None:
+            current = ContextFingerprint.from_dict(redact_fingerprint(current.to_dict(), redact))
         diff = diff_fingerprints(ContextFingerprint.from_dict(stored), current)
     except (KeyError, TypeError, ValueError):
         return "changed (the stored fingerprint can't be read)"

@@ -55,6 +55,8 @@ class Settings:
         snapshot_prune: delete snapshots that this run has proven to be unused.
         snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
         tokens: how tokens are counted: ``estimate``, ``tiktoken`` or ``off``.
+        redact: regular expressions of what is left out of files and failures.
+        redact_defaults: whether what looks like an API key is left out too.
     """
 
     rootdir: Path
@@ -74,6 +76,8 @@ class Settings:
     snapshot_prune: bool
     snapshot_text: str
     tokens: str
+    redact: tuple[str, ...]
+    redact_defaults: bool
 
 
 SETTINGS = pytest.StashKey[Settings]()
@@ -212,6 +216,18 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         "how tokens are counted: estimate (default; only shown), tiktoken (exact; loads a vocabulary) or off",
         default="estimate",
     )
+    parser.addini(
+        "ctx_redact",
+        "regular expressions, one a line: what they match is left out of files and failures, not of hashes",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
+        "ctx_redact_defaults",
+        "leave out what looks like an API key, a token or a private key (default: true)",
+        type="bool",
+        default=True,
+    )
 
 
 def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
@@ -251,6 +267,19 @@ def check_options(config: pytest.Config) -> None:
         if value not in choices:
             message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
             raise pytest.UsageError(message)
+    _check_redactions(config.getini("ctx_redact"))
+
+
+def _check_redactions(patterns: list[str]) -> None:
+    if not patterns:
+        return
+    from pytest_ctxfp._redaction import compile_patterns
+
+    try:
+        compile_patterns(patterns)
+    except ValueError as error:
+        message = f"ini option ctx_redact: {error}: mend it, or write re.escape() of a plain text"
+        raise pytest.UsageError(message) from None
 
 
 def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> bool:
@@ -307,6 +336,8 @@ def _parse_settings(config: pytest.Config) -> Settings:
         snapshot_prune=config.getoption("ctx_snapshot_prune"),
         snapshot_text=config.getini("ctx_snapshot_text"),
         tokens=config.getini("ctx_tokens"),
+        redact=tuple(config.getini("ctx_redact")),
+        redact_defaults=config.getini("ctx_redact_defaults"),
     )
 
 

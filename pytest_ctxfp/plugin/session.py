@@ -23,12 +23,14 @@ from pytest_ctxfp.plugin.evidence import describe_collection, find_unused, is_st
 from pytest_ctxfp.plugin.facts import RunFacts
 from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.options import get_settings
+from pytest_ctxfp.plugin.redacting import get_redactor, redact_record, redact_report
 from pytest_ctxfp.plugin.reports import escape_serialized, place_skip, show_own_text
 from pytest_ctxfp.plugin.snapshot_writes import prune, write_accepted
 from pytest_ctxfp.plugin.summary import render_snapshots, render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
+    from typing import TypeGuard
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._limits import CallLedger
@@ -38,6 +40,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 RUNNER = pytest.StashKey[Runner]()
 RECORDS = pytest.StashKey["list[Record]"]()
+IS_OURS = pytest.StashKey[bool]()
 SECTIONS = pytest.StashKey["list[tuple[str, str]]"]()
 LEDGER_PATH = pytest.StashKey[Path]()
 LEDGER_INPUT = "ctxfp_ledger"
@@ -51,7 +54,7 @@ def get_runner(config: pytest.Config) -> Runner:
     if RUNNER not in config.stash:
         settings = get_settings(config)
         config.stash[RUNNER] = Runner(
-            TraceStore(settings.cache_dir, settings.mode),
+            TraceStore(settings.cache_dir, settings.mode, redact=get_redactor(config)),
             lambda: load_identity(settings),
             recorded_by=f"pytest-ctxfp {_version()}",
             counter=lambda: exact_counter(config),
@@ -152,13 +155,24 @@ def _can_be_folder(path: Path) -> bool:
 
 
 def add_record(item: pytest.Item, record: Record) -> None:
-    """Note a fact of an item; it leaves with one of the item's reports."""
+    """Note a fact of an item, without secrets; it leaves with one of the item's reports."""
+    item.stash[IS_OURS] = True
+    if record["kind"] != "call":  # the facts of a call are added to until they leave
+        redact_record(record, item.config)
     item.stash.setdefault(RECORDS, []).append(record)
     if record["kind"] == "case":
-        flat = {f"ctxfp_{name}": fact for name, fact in record.items() if isinstance(fact, (str, int, float))}
+        flat = {f"ctxfp_{name}": _flat(fact) for name, fact in record.items() if _is_flat(fact)}
         del flat["ctxfp_kind"]
         item.user_properties = [pair for pair in item.user_properties if pair[0] not in flat]
         item.user_properties.extend(flat.items())
+
+
+def _is_flat(fact: object) -> TypeGuard[str | float]:
+    return isinstance(fact, (str, int, float))
+
+
+def _flat(fact: str | float) -> str | float:
+    return escape_line(fact) if isinstance(fact, str) else fact
 
 
 def add_section(item: pytest.Item, title: str, content: str) -> None:
@@ -204,6 +218,8 @@ class ReportHooks:
         sections: list[tuple[str, str]] = item.stash.get(SECTIONS, [])
         report.sections.extend(sections)
         item.stash[SECTIONS] = []
+        if isinstance(item, GoldenItem) or IS_OURS in item.stash:
+            redact_report(report, item.config)
         records = [*_records_to_send(item, report), *self._evidence_to_send(item, report)]
         if records:
             report.ctxfp = records  # type: ignore[attr-defined]
@@ -295,6 +311,9 @@ def _records_to_send(item: pytest.Item, report: pytest.TestReport) -> list[Recor
     if report.when == "setup" and report.passed:
         return []
     del item.stash[RECORDS]
+    for record in records:
+        if record["kind"] == "call":
+            redact_record(record, item.config)
     if hasattr(report, "wasxfail"):
         for record in records:
             if record["kind"] == "case":
