@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,7 @@ _START = "(?<![A-Za-z0-9_-])"
 _PEM_LABEL = "(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?"
 _PEM_KEY_AHEAD = "(?=(?:[^-]|-(?!----)){0,400}?[A-Za-z0-9+/=]{24})"
 _PEM_BODY = r"[A-Za-z0-9+/=\s\\:,.()]*(?:-(?!----)[A-Za-z0-9+/=\s\\:,.()]*){0,100}"
+_FINGERPRINT = ("layers", "order", "full_hash", "total_bytes", "sha256")
 # What a text must hold to be worth a search -> the shape. Searching for a fixed text is far quicker, and
 # each shape is linear: it begins only where the characters it is made of begin, so no run is read twice.
 _KEY_SHAPES = (
@@ -101,7 +103,9 @@ def compile_patterns(patterns: Iterable[str]) -> tuple[re.Pattern[str], ...]:
 
 def _compile(pattern: str) -> re.Pattern[str]:
     try:
-        return re.compile(pattern)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # "possible nested set": what it means today is what is meant
+            return re.compile(pattern)
     except (re.error, OverflowError, RecursionError) as error:
         message = f"{pattern!r} is no regular expression ({error})"
         raise ValueError(message) from None
@@ -132,12 +136,15 @@ def redact_fingerprint(
     order = fingerprint.get("order")
     names = [name for name in order if isinstance(name, str)] if isinstance(order, list) else []
     keys = dict(zip(names, unique_names(map(redact, names)), strict=True))
-    return {
-        name: _redact_layers(value, keys, redact)
-        if name == "layers"
-        else map_texts(value, lambda text: keys.get(text) or redact(text))
-        for name, value in fingerprint.items()
-    }
+    others = {name: value for name, value in fingerprint.items() if name not in _FINGERPRINT}
+    redacted = map_texts(others, redact)
+    assert isinstance(redacted, dict)
+    for name in _FINGERPRINT:
+        if name == "layers" and name in fingerprint:
+            redacted[name] = _redact_layers(fingerprint[name], keys, redact)
+        elif name in fingerprint:
+            redacted[name] = map_texts(fingerprint[name], lambda text: keys.get(text) or redact(text))
+    return redacted
 
 
 def _redact_layers(layers: JSONValue, keys: Mapping[str, str], redact: Callable[[str], str]) -> JSONValue:

@@ -27,7 +27,9 @@ from yaml.scanner import Scanner
 
 from pytest_ctxfp._tree import (
     MAX_LEVELS,
+    MAX_NODES,
     Fault,
+    Faults,
     Mapping,
     Node,
     Parsed,
@@ -37,6 +39,7 @@ from pytest_ctxfp._tree import (
     core_type,
     repeated_key,
     shown,
+    too_many_nodes,
 )
 
 if TYPE_CHECKING:
@@ -173,7 +176,7 @@ class _Builder:
 
     def __init__(self, *, restore: dict[int, str]) -> None:
         self.roots: list[Node] = []
-        self.faults: list[Fault] = []
+        self.faults = Faults()
         self.starts: list[int] = []
         self.handlers: dict[type[yaml.Event], Callable[..., None]] = {
             ScalarEvent: self._add_scalar,
@@ -286,6 +289,8 @@ class _Builder:
 
     def _place(self, node: Node) -> None:
         """Put a node where the parser stands: as a root, a list's item, a key or a key's value."""
+        if self._n_nodes > MAX_NODES:
+            raise too_many_nodes(node.line)
         parent = self._open
         if parent is None:
             self.roots.append(node)
