@@ -6,7 +6,6 @@ the top level, an item of the top-level ``cases`` or ``facts``, a line of JSON L
 
 from __future__ import annotations
 
-import math
 import re
 from collections import abc
 from json import JSONDecodeError, JSONDecoder
@@ -82,9 +81,9 @@ def node_from_value(value: object) -> Node:
 class _ValueReader:
     """Turns Python values into nodes on the current line; those that are nodes already stay."""
 
-    def __init__(self, *, line: int, max_values: float) -> None:
+    def __init__(self, *, line: int, max_values: int) -> None:
         self.line = line
-        self._n_left = max_values
+        self._n_left = self._max_values = max_values
 
     def read(self, value: object, depth: int = 0) -> Node:
         if isinstance(value, str):
@@ -116,7 +115,7 @@ class _ValueReader:
     def _count(self, n: int) -> None:
         self._n_left -= n
         if self._n_left < 0:
-            raise TreeError(self.line, "more than 1,000,000 values: make it smaller")
+            raise TreeError(self.line, f"more than {self._max_values:,} values: make it smaller")
 
 
 def _spell(value: float | None) -> str:
@@ -152,7 +151,7 @@ class _JsonReader:
         self._text = text
         self._first_line = first_line
         self._counted_to = 0
-        self._values = _ValueReader(line=first_line, max_values=math.inf)
+        self._values = _ValueReader(line=first_line, max_values=MAX_NODES)
         self._count(1)
 
     def read_whole(self) -> Node:
@@ -194,6 +193,7 @@ class _JsonReader:
             position = self._skip(position + 1)
             is_list = key in _LISTS and self._char(position) == "["
             value, position = (self._read_items if is_list else self._read_value)(position)
+            self._count(2)
             self._add_entry(mapping, key, value, line)
             position, ended = self._go_on(position, "}")
         return mapping, position

@@ -193,6 +193,7 @@ _FIELD_NAMES = tuple(part.name for part in fields(Trace) if part.compare)
 _OPTIONAL_PARTS = frozenset(OPTIONAL_PARTS)
 _REQUIRED = frozenset({*TEXT_PARTS, "result", "latency_ms"})
 _COUNTS = frozenset({"latency_ms", "turns", "sample", "max_turns", "cost"})
+FIGURE_LIMIT = 1 << 63  # sums and means of figures must stay finite, and a file may say anything
 _STATES = ("ok", "unparseable")
 
 _NONE = type(None)
@@ -297,7 +298,9 @@ def _read_trace(text: str) -> Trace:
     known = {name: value for name, value in data.items() if name in _TYPES}
     for name, value in known.items():
         meaning, types = _TYPES[name]
-        if type(value) not in types or (name in _COUNTS and value is not None and value < 0):
+        if type(value) not in types or (
+            name in _COUNTS and value is not None and not 0 <= value < FIGURE_LIMIT
+        ):
             message = f"{name!r} is {reprlib.repr(value)}, not {meaning}"
             raise ValueError(message)
     _check_words(known)

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
 
 MAX_LEVELS = 100
-MAX_NODES = 1_000_000
-"""Values that one file may hold: more take minutes to read, and a golden file of that size is a mistake."""
+MAX_NODES = 500_000
+"""Values that one file may hold: about 50,000 cases; reading more takes long."""
 
 MAX_FAULTS = 1_000
 """Faults of a file that are told at once: nobody reads more, and a wrong file has one in each line."""

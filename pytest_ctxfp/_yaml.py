@@ -52,6 +52,7 @@ _CORE_TYPES = ("str", "null", "bool", "int", "float")
 _CORE_TAGS = "tag:yaml.org,2002:"
 _SCALAR_TAGS = {"!": "str", **{f"{_CORE_TAGS}{name}": name for name in _CORE_TYPES}}
 _FITTING = {("float", "int"), *((name, name) for name in _CORE_TYPES)}  # wanted type, type as written
+_MAX_DOCUMENTS = 100
 _MAX_TAG_DIRECTIVES = 100  # each is compared with all before it, which is quadratic in the parser
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
 _OLD_BREAKS = "\x85\u2028\u2029"
@@ -203,6 +204,8 @@ class _Builder:
         if len(self.starts) == 2:
             reason = "a second document begins here: a file holds one, write the rest to a file of its own"
             self.faults.append(Fault(line, reason))
+        elif len(self.starts) > _MAX_DOCUMENTS:
+            raise TreeError(line, f"more than {_MAX_DOCUMENTS} documents: a file holds one")
 
     def _end_document(self, _event: object) -> None:
         self._anchors.clear()
