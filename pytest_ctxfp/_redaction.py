@@ -51,6 +51,8 @@ _KEY_SHAPES = (
         f"-----BEGIN {_PEM_LABEL}-----{_PEM_KEY_AHEAD}{_PEM_BODY}(?:-----END {_PEM_LABEL}-----)?",
     ),
 )
+_ANY_MARKER = re.compile("|".join(re.escape(marker) for marker, _ in _KEY_SHAPES))
+_SHORTEST = 15  # characters of the shortest key that has one of the shapes
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,6 +114,8 @@ def _compile(pattern: str) -> re.Pattern[str]:
 
 
 def _redact_key_shapes(text: str) -> str:
+    if len(text) < _SHORTEST or _ANY_MARKER.search(text) is None:
+        return text
     for marker, shape in _KEY_SHAPES:
         if marker in text:
             text = re.sub(shape, _replace, text)

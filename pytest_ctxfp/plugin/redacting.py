@@ -20,8 +20,11 @@ REDACTOR = pytest.StashKey[Redactor]()
 
 # What names a case, a test or a file, or is to be read back as it is.
 _KEPT = frozenset(
-    {"kind", "id", "tags", "state", "key", "model", "file", "text_file", "entry", "text", "names", "whole"}
-) | {"folders"}
+    (
+        *("kind", "id", "tags", "state", "key", "model", "file", "text_file", "entry", "text"),
+        *("names", "whole", "folders", "matched_names"),
+    )
+)
 
 
 def get_redactor(config: pytest.Config) -> Redactor:

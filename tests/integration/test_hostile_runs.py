@@ -11,8 +11,8 @@ import pytest
 if TYPE_CHECKING:
     from .conftest import Project
 
-NOISE = "\x1b]8;;http://evil\x07click\x1b]8;;\x07\x9b2J\x85\u202e\u2066\u2028\ud800<b>&\r"
-RAW = ("\x1b", "\x07", "\x9b", "\x85", "\u202e", "\u2066", "\u2028", "\ud800", "\r")
+NOISE = "\x1b]8;;http://evil\x07click\x1b]8;;\x07\x9b2J\x85\u202e\u2066\ud800<b>&\r"
+RAW = ("\x1b", "\x07", "\x9b", "\x85", "\u202e", "\u2066", "\ud800", "\r")
 PATHS = [
     "../../evil",
     "/etc/evil",

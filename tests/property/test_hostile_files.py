@@ -409,12 +409,7 @@ def unprintable(text: str) -> set[str]:
     return {
         char
         for char in text
-        if (
-            char != "\n"
-            and (
-                ord(char) < 32 or 0x7F <= ord(char) <= 0x9F or char in "\u061c\u200e\u200f\u2028\u2029\ufeff"
-            )
-        )
+        if (char != "\n" and (ord(char) < 32 or 0x7F <= ord(char) <= 0x9F or char in "\u061c\u200e\u200f"))
         or "\u202a" <= char <= "\u202e"
         or "\u2066" <= char <= "\u2069"
         or "\ud800" <= char <= "\udfff"
