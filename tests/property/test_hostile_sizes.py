@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 ONE_MB = 1_000_000
 MAX_RATIO = 20
-PER_VALUE = 250  # bytes: a value of two characters is an object of Python's, or two, whoever reads it
-SMALL_SHARE = 4 * ONE_MB  # what caches and a parser's tables may take, whatever is read
+PER_VALUE = 450  # bytes: a value of two characters is an object of Python's or two, a tag has its tallies
+SMALL_SHARE = ONE_MB  # what caches and a parser's tables may take, whatever is read
 
 CASE = "- {id: a%d, question: q, result_kind: text, match: exact, expected: x}\n"
 JSON_CASE = '{"id": "a%d", "question": "q", "result_kind": "text", "match": "exact", "expected": "x"}'
@@ -126,7 +126,7 @@ YAML: dict[str, Callable[[int], str]] = {
         + "}}}\n"
     ),
     "faults of a long id": lambda size: (
-        f"cases:\n- {{id: {repeat('x', size // 2)}, question: q, tags: [{repeat('~,', size // 2)}]}}\n"
+        f"cases:\n- {{id: {repeat('x', size // 2)}, question: q, tags: [{repeat('[],', size // 2)}]}}\n"
     ),
     "repeated keys": lambda size: "cases:\n- {" + repeat("a: 1, ", size) + "}",
     "refused keys": lambda size: "cases:\n- {" + repeat("[]: 1, ", size) + "}",
@@ -340,13 +340,31 @@ KINDS: dict[str, tuple[dict[str, Callable[[int], str]], Callable[[str, Path], No
 }
 
 
+HUNGRIEST = {
+    "golden YAML": "one unknown key",
+    "golden JSON": "objects with a key",
+    "golden JSONL": "numbers",
+    "trace": "small objects",
+    "snapshot": "too many layers",
+    "report": "tags",
+    "answer, a table": "small objects",
+    "secrets": "keys",
+}
+
+
 @pytest.mark.parametrize(
-    ("kind", "form"), [(kind, form) for kind, (forms, _) in KINDS.items() for form in forms]
+    ("kind", "form", "size"),
+    [
+        *((kind, form, ONE_MB // 10) for kind, (forms, _) in KINDS.items() for form in forms),
+        *((kind, form, ONE_MB) for kind, form in HUNGRIEST.items()),
+    ],
 )
-def test_a_large_input_is_read_or_refused_within_memory(kind: str, form: str, tmp_path: Path) -> None:
-    """One megabyte of any form ends, raises only ours, and takes 20 times its size or 250 bytes a value."""
+def test_a_large_input_is_read_or_refused_within_memory(
+    kind: str, form: str, size: int, tmp_path: Path
+) -> None:
+    """Much of any form ends, raises only ours, and takes 20 times its size or 450 bytes a value."""
     forms, read = KINDS[kind]
-    text = forms[form](ONE_MB)
+    text = forms[form](size)
     read(forms[form](100), tmp_path)  # what is loaded once is not what is measured
     tracemalloc.start()
     try:
@@ -356,3 +374,42 @@ def test_a_large_input_is_read_or_refused_within_memory(kind: str, form: str, tm
         tracemalloc.stop()
     n_values = sum(map(text.count, ",:[{\n"))
     assert peak <= max(MAX_RATIO * len(text), PER_VALUE * n_values) + SMALL_SHARE
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".yaml", "cases:\n" + "- 1\n" * 2_000),
+        (".yaml", "cases:\n" + "- !x y\n" * 2_000),
+        (".json", '{"cases": [' + "1," * 2_000 + "1]}"),
+        (".jsonl", JSON_CASE % 1 + "\n" + "{\n" * 2_000),
+        (".yaml", "cases:\n- {id: a, question: q, tags: [" + "[]," * 2_000 + "], expected: {rows: [[1]]}}\n"),
+    ],
+)
+def test_of_many_faults_the_first_are_told(suffix: str, text: str, tmp_path: Path) -> None:
+    """A file with a fault in each line tells a thousand of them, and that there may be more."""
+    path = tmp_path / f"golden{suffix}"
+    path.write_text(text)
+    with pytest.raises(CtxfpError) as caught:
+        load_golden(path)
+    told = str(caught.value).splitlines()
+    assert len(told) == 1_001
+    assert told[-1].endswith("1,000 faults are listed, and the rest was not checked: mend these first")
+
+
+@pytest.mark.parametrize(
+    ("suffix", "text"),
+    [
+        (".yaml", "cases:\n" + "- 1\n" * 500_000),
+        (".json", '{"cases": [' + "1," * 500_000 + "1]}"),
+        (".json", '{"cases": [[' + "[]," * 500_000 + "1]]}"),
+        (".jsonl", "1\n" * 500_001),
+    ],
+)
+def test_a_file_of_too_many_values_is_refused(suffix: str, text: str, tmp_path: Path) -> None:
+    """More than 500,000 values are refused in one line that says so."""
+    path = tmp_path / f"golden{suffix}"
+    path.write_text(text)
+    with pytest.raises(CtxfpError, match="more than 500,000 values") as caught:
+        load_golden(path)
+    assert len(str(caught.value).splitlines()) == 1
