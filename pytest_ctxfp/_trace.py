@@ -193,7 +193,7 @@ _FIELD_NAMES = tuple(part.name for part in fields(Trace) if part.compare)
 _OPTIONAL_PARTS = frozenset(OPTIONAL_PARTS)
 _REQUIRED = frozenset({*TEXT_PARTS, "result", "latency_ms"})
 _COUNTS = frozenset({"latency_ms", "turns", "sample", "max_turns", "cost"})
-FIGURE_LIMIT = 1 << 63  # sums and means of figures must stay finite, and a file may say anything
+FIGURE_LIMIT = 1 << 63  # a sum of whole numbers must stay one that a double can hold
 _STATES = ("ok", "unparseable")
 
 _NONE = type(None)
@@ -298,13 +298,17 @@ def _read_trace(text: str) -> Trace:
     known = {name: value for name, value in data.items() if name in _TYPES}
     for name, value in known.items():
         meaning, types = _TYPES[name]
-        if type(value) not in types or (
-            name in _COUNTS and value is not None and not 0 <= value < FIGURE_LIMIT
-        ):
+        if type(value) not in types or (name in _COUNTS and not _is_figure(value)):
             message = f"{name!r} is {reprlib.repr(value)}, not {meaning}"
             raise ValueError(message)
     _check_words(known)
     return Trace(**known, absent_parts=_OPTIONAL_PARTS - data.keys())
+
+
+def _is_figure(value: Any) -> bool:
+    if value is None:
+        return True
+    return value >= 0 and (type(value) is float or value < FIGURE_LIMIT)
 
 
 def _check_words(known: Mapping[str, object]) -> None:
