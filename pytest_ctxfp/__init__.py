@@ -48,6 +48,7 @@ _HOMES = {
     "fold_samples": "_fold",
     "gate_reports": "_gate",
     "git_blob_sha": "_hashing",
+    "golden_schema": "_golden_schema",
     "load_facts": "_facts",
     "load_golden": "_golden",
     "markdown_layers": "_layers",
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._gate import gate_reports
     from pytest_ctxfp._gate_model import GateResult
     from pytest_ctxfp._golden import load_golden
+    from pytest_ctxfp._golden_schema import golden_schema
     from pytest_ctxfp._hashing import git_blob_sha, tree_sha
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._layers import Layer, markdown_layers
@@ -160,6 +162,7 @@ __all__ = [
     "fold_samples",
     "gate_reports",
     "git_blob_sha",
+    "golden_schema",
     "load_facts",
     "load_golden",
     "markdown_layers",

@@ -30,7 +30,8 @@ async def assemble(case: GoldenCase, suite: Suite) -> object:
         "inputs": case.inputs,
         "case": case.view,
         "model": suite.model,
-        "sample": 0,
+        "sample": suite.sample,
+        "variant": suite.variant,
     }
     try:
         with separate_calls():

@@ -10,9 +10,9 @@ from pytest_ctxfp._chain import INNER, KNOWS_TEST, CallChain
 from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._key import CaseKey
 from pytest_ctxfp._limits import LimitReached, settling
-from pytest_ctxfp._misses import estimate_cost, explain_call
+from pytest_ctxfp._misses import EARLIER_CALL, Difference, explain_call, refuse_miss
 from pytest_ctxfp._recording import record_call
-from pytest_ctxfp._records import add_known, call_record
+from pytest_ctxfp._records import add_known, add_why, call_record
 from pytest_ctxfp._store import CacheMode, Lookup
 from pytest_ctxfp._suite import NO_IDENTITY, checked_parts, merged_params
 
@@ -126,11 +126,10 @@ class CallResolver:
         )
 
     def _refuse(self, link: Link, found: Lookup) -> CacheMiss:
-        why = found.problem or "; ".join(self._explain(link))
-        cost = estimate_cost(link.call.id, self._runner.store)
-        miss = CacheMiss(
-            link.key, f"no stored answer ({why}); asking would cost {cost}", corrupt=found.problem
-        )
+        why = () if found.problem else self._explain(link)
+        miss = refuse_miss(link.key, self._runner.store, why=why, corrupt=found.problem)
+        add_why(link.record, why)
+        add_known(link.record, estimated_cost=miss.estimated_cost)
         self._add_unanswered(link, "refused", miss)
         return miss
 
@@ -163,9 +162,9 @@ class CallResolver:
         finally:
             chain.hits_are_made()
 
-    async def _ask(self, link: Link, settle: Settle, *, why: tuple[str, ...]) -> JSONValue:
+    async def _ask(self, link: Link, settle: Settle, *, why: tuple[Difference, ...]) -> JSONValue:
         link.record["state"] = _STATES.get(self._runner.store.mode, "miss")
-        link.record["why"] = list(why)
+        add_why(link.record, why)
         self._add_record(link.record)
         return (await self._make(link, settle)).result
 
@@ -192,11 +191,11 @@ class CallResolver:
         add_known(link.record, unstored=runner.keep(link.key, recording.trace))
         return recording.trace
 
-    def _explain(self, link: Link) -> tuple[str, ...]:
+    def _explain(self, link: Link) -> tuple[Difference, ...]:
         if not self._runner.store.mode.reads:
             return ()
         if link.chain is not None and not link.chain.may_hit(link):
-            return ("an earlier call of the test",)
+            return (Difference(EARLIER_CALL, EARLIER_CALL),)
         return explain_call(link.key, self._runner.store, identity=self._runner.identity)
 
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_ctxfp._key import CaseKey
+    from pytest_ctxfp._misses import Difference
 
 
 _MAX_LINE = 1_000
@@ -67,13 +68,24 @@ class CacheMiss(CtxfpError):
         key: the key that was looked up.
         explanation: what differs from the newest stored answer of that case, and the remedy.
         corrupt: what is wrong with the stored file, where there is one.
+        why: the same explanation, a part for each difference.
+        estimated_cost: USD that asking would cost, or None where unknown.
     """
 
-    def __init__(self, key: CaseKey, explanation: str, corrupt: str | None = None) -> None:
-        super().__init__(key, explanation, corrupt)
+    def __init__(
+        self,
+        key: CaseKey,
+        explanation: str,
+        corrupt: str | None = None,
+        why: tuple[Difference, ...] = (),
+        estimated_cost: float | None = None,
+    ) -> None:
+        super().__init__(key, explanation, corrupt, why, estimated_cost)
         self.key = key
         self.explanation = explanation
         self.corrupt = corrupt
+        self.why = why
+        self.estimated_cost = estimated_cost
 
     def __str__(self) -> str:
         return self.explanation

@@ -24,6 +24,8 @@ _MAX_ANSWER_CHARACTERS = 2_000
 def describe_failure(outcome: Outcome) -> str:
     """Return the whole text of a failed case; its first line, the reason, stands alone.
 
+    Of several samples it is about the first that failed, and says how many did.
+
     Example::
 
         row 1, column n: expected 99, actual 98 (off by 1)
@@ -36,21 +38,24 @@ def describe_failure(outcome: Outcome) -> str:
         actual     n
                    --
                    98
+        samples    2 of 3 failed (min_pass_rate 0.8); this is sample 1 of 0 to 2
         answer     stored, recorded 2026-11-30 18:22:04 UTC under model opus; no call was made
         ask again  pytest 'golden.yaml::total_orders' --ctx-refresh
     """
     case = outcome.case
+    failing = next((sample for sample in outcome.samples if not sample.comparison.passed), outcome)
     blocks = [
         _block("question", [escape_line(outcome.trace.question, limit=_MAX_QUESTION)]),
         _block("match", [_describe_match(case)]),
-        *_describe_score(outcome),
-        _block("expected", _render_expected(case)),
-        _block("actual", _render_actual(outcome)),
-        _block("answer", [_describe_origin(outcome)]),
+        *_describe_score(failing),
+        _block("expected", _render_expected(failing.case)),
+        _block("actual", _render_actual(failing)),
+        *_describe_samples(outcome, failing),
+        _block("answer", [_describe_origin(failing)]),
     ]
-    if outcome.hit:
+    if any(sample.hit for sample in outcome.samples):
         blocks.append(_block("ask again", [outcome.ask_again()]))
-    return "\n".join([escape_line(outcome.comparison.reason), "", *blocks])
+    return "\n".join([escape_line(failing.comparison.reason), "", *blocks])
 
 
 def _block(label: str, lines: Iterable[str]) -> str:
@@ -81,6 +86,17 @@ def _describe_score(outcome: Outcome) -> list[str]:
     if outcome.judgement is not None:
         origin = "; stored, the scorer was not called" if outcome.judgement.hit else "; the scorer was called"
     return [_block("score", [f"{score:.4g} of 1{origin}"])]
+
+
+def _describe_samples(outcome: Outcome, failing: Outcome) -> list[str]:
+    """Return how many of several samples failed, and which one is shown."""
+    n, least = len(outcome.samples), outcome.case.min_pass_rate
+    if n == 1:
+        return []
+    n_failed = sum(not sample.comparison.passed for sample in outcome.samples)
+    rule = "" if least is None else f" (min_pass_rate {least!r})"
+    shown = f"; this is sample {failing.key.sample} of 0 to {n - 1}"
+    return [_block("samples", [f"{n_failed} of {n} failed{rule}{shown}"])]
 
 
 def _render_expected(case: GoldenCase) -> list[str]:

@@ -241,9 +241,15 @@ def _fold_state(samples: Sequence[Sampled], passes: int, min_pass_rate: float | 
         return "error"
     if "skipped" in states:
         return "skipped"
+    return "passed" if meets_pass_rate(passes, len(samples), min_pass_rate) else "failed"
+
+
+def meets_pass_rate(passes: int, samples: int, min_pass_rate: float | None) -> bool:
+    """Whether so many passes suffice; all samples must pass where there is no ``min_pass_rate``."""
+    if min_pass_rate is None:
+        return passes == samples
     # As the decimal that was written: 4 of 5 meet 0.8, whose double is a little more.
-    wanted = Fraction(1) if min_pass_rate is None else Fraction(repr(min_pass_rate))
-    return "passed" if Fraction(passes, len(samples)) >= wanted else "failed"
+    return Fraction(passes, samples) >= Fraction(repr(min_pass_rate))
 
 
 def _modal_reason(samples: Sequence[Sampled]) -> str:

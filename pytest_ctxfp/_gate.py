@@ -61,11 +61,24 @@ def gate_reports(
     return _sum_up(cases, baseline, current, tolerance)
 
 
+def judge_case(after: CaseReport, baseline: RunReport, current: RunReport) -> GateCase:
+    """Hold one case of a run against a baseline, before the run has ended.
+
+    Args:
+        after: the case.
+        baseline: the run to compare with.
+        current: gives the manifests of this run; its cases don't count.
+    """
+    rivals = tuple(case for case in baseline.cases if case.id == after.id)
+    before = next(before for before, case in pair_cases(rivals, (after,)) if case is after)
+    return _judge_pair(before, after, baseline=baseline, current=current)
+
+
 def _judge_absent(
     before: CaseReport | None, still_there: set[tuple[str, str]], current: RunReport
 ) -> GateCase:
     assert before is not None
-    is_gone = current.is_full and (before.file, before.id) not in still_there
+    is_gone = (before.file, before.id) not in still_there and current.lacks(before)
     return GateCase(
         before=before, after=None, changes=(), verdict=Verdict.GONE if is_gone else Verdict.NOT_RUN
     )

@@ -71,6 +71,8 @@ def _notes_on_runs(baseline: RunReport, current: RunReport) -> Iterator[str]:
 
 def _noted_cases(result: GateResult) -> Iterator[tuple[list[GateCase], str]]:
     cases = result.cases
+    absent = [found for found in result.of(Verdict.NOT_RUN) if found.after is None]
+    yield absent, "of the baseline not in this run, not judged"
     skipped = [found for found in result.of(Verdict.NOT_RUN) if found.after is not None]
     yield skipped, "skipped, not judged"
     unknown = [found for found in cases if found.is_common and found.passed_before is None]

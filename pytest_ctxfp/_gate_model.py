@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
     from pytest_ctxfp._report import CaseReport
 
-GateClass = Literal["same key", "new", "gone"]
+GateClass = Literal["same key", "new", "gone", "not run"]
 
 NOT_HASHED = (
     "what the provider serves under the model's label",
@@ -81,7 +81,7 @@ class GateCase:
         if self.before is None:
             return "new"
         if self.after is None:
-            return "gone"
+            return "gone" if self.verdict is Verdict.GONE else "not run"
         return self.changes[0].kind if self.changes else "same key"
 
     @property

@@ -15,25 +15,36 @@ Pair = tuple["CaseReport | None", "CaseReport | None"]
 def pair_cases(baseline: tuple[CaseReport, ...], current: tuple[CaseReport, ...]) -> list[Pair]:
     """Pair each case with itself: the current ones in their order, then those that only the baseline has.
 
-    A case is first sought under its own file, model and variant. One that is left over is paired with the
-    only other one left over that has the same id and variant under another model label, or in another file:
-    a relabelled model or a renamed file makes nothing new.
+    A case is first sought under its own file, model, variant and test. One that is left over is paired with
+    the only other one left over that has the same id and variant under another model label, or in another
+    file: a relabelled model or a renamed file makes nothing new. Nor does a further test of the same case.
     """
     partners: dict[int, CaseReport] = {}
-    rest_before, rest_after = list(baseline), list(current)
-    for identity, is_strict in _IDENTITIES:
-        rest_before, rest_after = _pair_by(
-            identity, rest_before, rest_after, partners, must_be_only=is_strict
-        )
+    _pair_by(_test_of, list(baseline), list(current), partners)
+    rest = [case for case in current if id(case) not in partners]
+    _pair_by(_case_of, list(baseline), rest, partners)
+    for identity in _OTHER_NAMES:
+        taken = {id(case) for case in partners.values()}
+        before = [case for case in baseline if id(case) not in taken]
+        rest = [case for case in current if id(case) not in partners]
+        _pair_by(identity, before, rest, partners, must_be_only=True)
+    taken = {id(case) for case in partners.values()}
     pairs: list[Pair] = [(partners.get(id(case)), case) for case in current]
-    return [*pairs, *((case, None) for case in rest_before)]
+    return [*pairs, *((case, None) for case in baseline if id(case) not in taken)]
 
 
-_IDENTITIES: tuple[tuple[Callable[[CaseReport], Hashable], bool], ...] = (
-    (lambda case: (case.file, case.id, case.model, case.variant), False),
-    (lambda case: (case.file, case.id, case.variant), True),
-    (lambda case: (case.id, case.model, case.variant), True),
-    (lambda case: (case.id, case.variant), True),
+def _test_of(case: CaseReport) -> Hashable:
+    return (case.file, case.id, case.model, case.variant, case.test)
+
+
+def _case_of(case: CaseReport) -> Hashable:
+    return (case.file, case.id, case.model, case.variant)
+
+
+_OTHER_NAMES: tuple[Callable[[CaseReport], Hashable], ...] = (
+    lambda case: (case.file, case.id, case.variant),
+    lambda case: (case.id, case.model, case.variant),
+    lambda case: (case.id, case.variant),
 )
 
 
@@ -43,19 +54,15 @@ def _pair_by(
     after: list[CaseReport],
     partners: dict[int, CaseReport],
     *,
-    must_be_only: bool,
-) -> tuple[list[CaseReport], list[CaseReport]]:
+    must_be_only: bool = False,
+) -> None:
+    """Pair the n-th case of a name with the n-th of ``before``, and what is beyond with the last."""
     theirs, ours = _group(identity, before), _group(identity, after)
-    paired: set[int] = set()
     for key in theirs.keys() & ours.keys():
         if must_be_only and (len(theirs[key]) > 1 or len(ours[key]) > 1):
             continue
-        for old, new in zip(theirs[key], ours[key], strict=False):
-            partners[id(new)] = old
-            paired |= {id(old), id(new)}
-    return [case for case in before if id(case) not in paired], [
-        case for case in after if id(case) not in paired
-    ]
+        for number, new in enumerate(ours[key]):
+            partners[id(new)] = theirs[key][min(number, len(theirs[key]) - 1)]
 
 
 def _group(

@@ -80,10 +80,12 @@ def describe_case(found: GateCase, name: str) -> str:
     """Return a case and what its verdict is consistent with; never what caused it."""
     changed = "; ".join(map(str, found.changes)) or "nothing that is hashed"
     samples = f"{found.n_failed} of {found.n_weighed} samples failed"
-    chance = "on the same key" if found.same_key else f"{samples}; {changed}"
+    noise = f"consistent with chance ({'on the same key' if found.same_key else f'{samples}; {changed}'})"
+    if found.same_key and not found.is_evidence:
+        noise = "the same answer, judged otherwise: consistent with a change in the scoring"
     text = {
         Verdict.REGRESSION: f"consistent with {changed} ({samples})",
-        Verdict.NOISE: f"consistent with chance ({chance})",
+        Verdict.NOISE: noise,
         Verdict.FIXED: f"consistent with {changed}" + ("; may be noise" if found.same_key else ""),
         Verdict.GONE: "in the baseline, not in this run",
     }.get(found.verdict)
@@ -115,11 +117,17 @@ def _rows(groups: dict[str, Flips]) -> list[str]:
 
 
 def _describe_group(flips: Flips) -> str:
-    regressions = f" ({flips.regressions} regressions)" if flips.regressions else ""
-    text = f"{flips.n} cases: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
+    regressions = f" ({_plural(flips.regressions, 'regression')})" if flips.regressions else ""
+    text = (
+        f"{_plural(flips.n, 'case')}: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
+    )
     if flips.p_adjusted is None:
         return text
     return f"{text}; p = {format_p(flips.p)} (Holm {format_p(flips.p_adjusted)})"
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def _block(label: str, lines: Iterable[str]) -> list[str]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_ctxfp._errors import CacheMiss
 from pytest_ctxfp._fingerprint import (
     ContextFingerprint,
     context_bytes,
@@ -16,7 +17,7 @@ from pytest_ctxfp._redaction import redact_fingerprint
 from pytest_ctxfp._suite import OWN_PARAMS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Collection, Mapping
 
     from pytest_ctxfp._hashing import Manifest
     from pytest_ctxfp._key import CaseKey
@@ -28,9 +29,22 @@ if TYPE_CHECKING:
     from pytest_ctxfp._trace import Trace
 
 LINES_SHA = "lines_sha"
+EARLIER_CALL = "an earlier call of the test"
 _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
 _REDACTED_PART = "a secret, which is left out of stored answers"
+
+
+class Difference(NamedTuple):
+    """One way in which a key differs from the nearest stored one of its case.
+
+    Attributes:
+        what: fit to be counted in a summary: ``context: Current Facts``.
+        detail: the same, with figures: ``context: Current Facts (+12 bytes)``.
+    """
+
+    what: str
+    detail: str
 
 
 def record_context(
@@ -53,7 +67,7 @@ def explain_miss(
     identity: Identity,
     context: object,
     split: Splitter | None = None,
-) -> tuple[str, ...]:
+) -> tuple[Difference, ...]:
     """Name what differs between a key and the nearest stored trace of its case, of several the nearest.
 
     Args:
@@ -65,15 +79,15 @@ def explain_miss(
 
     Returns:
         Parts such as ``agent: src/agent.py``, ``context: Current Facts``, ``question``, ``inputs`` or
-        ``new case``, each fit to be counted in a summary.
+        ``new case``.
     """
     found = store.nearest(key)
     if found is None:
-        return ("new case",)
+        return (_plain("new case"),)
     return _explain_nearest(found, key, store, identity, context=context, split=split)
 
 
-def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tuple[str, ...]:
+def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tuple[Difference, ...]:
     """Name what differs between a call's key and the most similar stored one of the same name.
 
     Returns:
@@ -81,9 +95,9 @@ def explain_call(key: CaseKey, store: TraceStore, *, identity: Identity) -> tupl
     """
     found = store.nearest(key)
     if found is None:
-        return ("new call",)
+        return (_plain("new call"),)
     of_calls: dict[str, Callable[[], str]] = {
-        "after": lambda: "an earlier call of the test",
+        "after": lambda: EARLIER_CALL,
         "helper": lambda: "the helper's own code",
     }
     return _explain_nearest(found, key, store, identity, context=None, split=None, of_calls=of_calls)
@@ -98,35 +112,39 @@ def _explain_nearest(
     context: object,
     split: Splitter | None,
     of_calls: Mapping[str, Callable[[], str]] = MappingProxyType({}),
-) -> tuple[str, ...]:
+) -> tuple[Difference, ...]:
     nearest, differing = found
     explanations: dict[str, Callable[[], str]] = {
         "agent_sha": lambda: (
             f"agent: {_changed_files(store.read_manifest(nearest.agent_sha), identity.agent)}"
         ),
-        "context_sha": lambda: f"context: {_changed_context(nearest, store, identity, context, split)}",
         "model": lambda: f"model: {nearest.model} -> {key.model}",
+        "sample": lambda: "new sample",
         **of_calls,
         **explain_surroundings(nearest, key, store, identity),
     }
     if not differing and key.question != nearest.question:
-        return (_REDACTED_PART,)
-    return _explain_parts(differing, explanations, given={*(key.params or ()), *(nearest.params or ())})
-
-
-def _explain_parts(
-    differing: tuple[str, ...], explanations: Mapping[str, Callable[[], str]], *, given: set[str]
-) -> tuple[str, ...]:
-    """Say of each part how it differs; of those that a suite gives itself, where it gives them."""
-    by_suite = given - OWN_PARAMS
+        return (_plain(_REDACTED_PART),)
+    by_suite = {*(key.params or ()), *(nearest.params or ())} - OWN_PARAMS
     return tuple(
-        explanations[part]()
-        if part in explanations
-        else f"ctx_agent_key: {part}"
-        if part in by_suite
-        else part
+        _explain_context(nearest, store, identity, context, split)
+        if part == "context_sha"
+        else _plain(_explain_part(part, explanations, by_suite=by_suite))
         for part in differing
-    ) or (_OTHER_SHAPE,)
+    ) or (_plain(_OTHER_SHAPE),)
+
+
+def _plain(text: str) -> Difference:
+    return Difference(text, text)
+
+
+def _explain_part(
+    part: str, explanations: Mapping[str, Callable[[], str]], *, by_suite: Collection[str]
+) -> str:
+    """Say how a part differs; of one that a suite gives itself, where it gives it."""
+    if part in explanations:
+        return explanations[part]()
+    return f"ctx_agent_key: {part}" if part in by_suite else part
 
 
 def explain_surroundings(
@@ -165,15 +183,18 @@ def _changed_data(before: JSONValue, store: TraceStore, identity: Identity) -> s
     return _changed_files(store.read_manifest(before), identity.data)
 
 
-def estimate_cost(case_id: str, store: TraceStore) -> str:
-    """Return what a call would cost, as text: the mean of the case's stored answers, else of all.
+def refuse_miss(
+    key: CaseKey, store: TraceStore, *, why: tuple[Difference, ...], corrupt: str | None
+) -> CacheMiss:
+    """Return the error of a miss where nobody may be asked; it says why, and what a call would cost.
 
-    Example::
-
-        about 0.0200 USD
+    The cost is the mean of the case's stored answers, else of all.
     """
-    cost = store.mean_cost(case_id)
-    return "an unknown amount" if cost is None else f"about {cost:.4f} USD"
+    cost = store.mean_cost(key.case_id)
+    amount = "an unknown amount" if cost is None else f"about {cost:.4f} USD"
+    reason = corrupt or "; ".join(part.detail for part in why)
+    message = f"no stored answer ({reason}); asking would cost {amount}"
+    return CacheMiss(key, message, corrupt=corrupt, why=why, estimated_cost=cost)
 
 
 def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
@@ -189,35 +210,38 @@ def _changed_files(before: Manifest | None, after: Manifest | None) -> str:
     )
 
 
-def _changed_context(
+def _explain_context(
     nearest: Trace, store: TraceStore, identity: Identity, context: object, split: Splitter | None
-) -> str:
+) -> Difference:
     if context is None and identity.context is not None:
-        return _changed_files(store.read_manifest(nearest.context_sha), identity.context)
-    return _changed_layers(nearest.context, context, split, redact=store.redact)
-
-
-def _changed_layers(
-    stored: Mapping[str, JSONValue] | None,
-    context: object,
-    split: Splitter | None,
-    *,
-    redact: Callable[[str], str] | None,
-) -> str:
-    if not stored or context is None:
-        return "changed (no fingerprint was kept)"
+        files = _changed_files(store.read_manifest(nearest.context_sha), identity.context)
+        return _plain(f"context: {files}")
+    if not nearest.context or context is None:
+        return _plain("context: changed (no fingerprint was kept)")
     try:
-        current = fingerprint_context(context, split=split)
-        if redact is not None:
-            current = ContextFingerprint.from_dict(redact_fingerprint(current.to_dict(), redact))
-        diff = diff_fingerprints(ContextFingerprint.from_dict(stored), current)
+        before = ContextFingerprint.from_dict(nearest.context)
+        after = fingerprint_context(context, split=split)
+        if store.redact is not None:
+            after = ContextFingerprint.from_dict(redact_fingerprint(after.to_dict(), store.redact))
     except (KeyError, TypeError, ValueError):
-        return "changed (the stored fingerprint can't be read)"
-    names = sorted({delta.layer for delta in diff.changed} | {*diff.added} | {*diff.removed})
-    if stored.get(LINES_SHA) == _sorted_lines_sha(context, split):
-        where = f" in {_join_names(names)}" if names else ""
-        return f"same lines, other order{where}: sort it"
-    return _join_names(names) if names else "layers in another order"
+        return _plain("context: changed (the stored fingerprint can't be read)")
+    sizes = _changed_sizes(before, after)
+    if nearest.context.get(LINES_SHA) == _sorted_lines_sha(context, split):
+        where = f" in {_join_names(list(sizes))}" if sizes else ""
+        return _plain(f"context: same lines, other order{where}: sort it")
+    if not sizes:
+        return _plain("context: layers in another order")
+    detailed = [f"{name} ({size})" for name, size in sizes.items()]
+    return Difference(f"context: {_join_names(list(sizes))}", f"context: {_join_names(detailed)}")
+
+
+def _changed_sizes(before: ContextFingerprint, after: ContextFingerprint) -> dict[str, str]:
+    """Return by how much each layer that differs has grown: ``{"Current Facts": "+12 bytes"}``."""
+    diff = diff_fingerprints(before, after)
+    deltas = {delta.layer: f"{delta.after_bytes - delta.before_bytes:+} bytes" for delta in diff.changed}
+    added = {layer: f"new, {after.layers[layer].bytes} bytes" for layer in diff.added}
+    removed = {layer: f"gone, {before.layers[layer].bytes} bytes" for layer in diff.removed}
+    return dict(sorted({**removed, **added, **deltas}.items()))
 
 
 def _join_names(names: list[str] | tuple[str, ...]) -> str:

@@ -6,9 +6,11 @@ from typing import TYPE_CHECKING, TypedDict
 
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._match import has_own_scorer
+from pytest_ctxfp._reporting import origin_of
 
 if TYPE_CHECKING:
-    from pytest_ctxfp._model import GoldenCase
+    from pytest_ctxfp._misses import Difference
+    from pytest_ctxfp._model import GoldenCase, JSONValue
     from pytest_ctxfp._runner import Outcome
 
 
@@ -19,6 +21,10 @@ class CaseRecord(TypedDict, total=False):
     ``state`` is ``hit``, ``miss``, ``refreshed``, ``uncached``, ``refused`` (no stored answer and no call
     allowed), ``error`` or ``skipped``; ``limit`` says which limit of the run was in the way. ``passed`` is
     absent where there is no verdict; cost is in USD and absent where unknown.
+
+    ``resolution`` counts a test's cases: its samples share a number. An answer that was asked for only to
+    confirm a flip has the kind ``confirming``, one that was asked again to audit the cache ``audit``.
+    ``report`` is the case as a report has it, with this one sample.
 
     A call of a test's own has the kind ``call`` and no verdict; its state may also be ``rerun``: a hit that
     was asked again so that a conversation could go on.
@@ -40,6 +46,8 @@ class CaseRecord(TypedDict, total=False):
     recorded_at: str
     key: str
     why: list[str]
+    why_detail: list[str]
+    estimated_cost: float
     corrupt: str
     unstored: str
     xfailed: bool
@@ -52,6 +60,11 @@ class CaseRecord(TypedDict, total=False):
     judge_calls: int
     served_then: str
     limit: str
+    resolution: int
+    sample: int
+    variant: str
+    min_pass_rate: float
+    report: dict[str, JSONValue]
 
 
 class SnapshotRecord(TypedDict, total=False):
@@ -92,9 +105,26 @@ class CollectionRecord(TypedDict):
     kind: str
     whole: str
     folders: str
+    items: int
 
 
-Record = CaseRecord | SnapshotRecord | TestRecord | CollectionRecord
+class CasesRecord(TypedDict):
+    """Which golden cases a process is to run: ``selected`` of ``total``, and why; ``fault`` if none is left.
+
+    ``covered`` names the golden files, and the folders (ending in ``/``), of which it runs all.
+    """
+
+    kind: str
+    selected: int
+    total: int
+    note: str
+    fault: str
+    covered: list[str]
+    datasets: list[str]
+    context_versions: list[str]
+
+
+Record = CaseRecord | SnapshotRecord | TestRecord | CollectionRecord | CasesRecord
 
 
 def outcome_record(outcome: Outcome) -> CaseRecord:
@@ -102,13 +132,12 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
     trace = outcome.trace
     record: CaseRecord = {
         **_case_facts(outcome.case),
-        "state": _state(outcome),
+        "state": origin_of(outcome),
         "passed": outcome.comparison.passed,
         "rescored": outcome.rescored,
         "reason": escape_surrogates(outcome.comparison.reason),
         "model": escape_surrogates(trace.model),
         "latency_ms": trace.latency_ms,
-        "why": [escape_surrogates(part) for part in outcome.why],
         "notes": [escape_surrogates(note) for note in outcome.notes],
     }
     add_known(
@@ -118,12 +147,13 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         cost=trace.cost,
         turns=trace.turns,
         recorded_at=trace.recorded_at,
-        key=outcome.key_hash,
+        key=outcome.key.hash() if outcome.is_cached else None,
         corrupt=outcome.corrupt,
         unstored=outcome.unstored,
         score=outcome.comparison.score,
         served_then=outcome.served_then,
     )
+    add_why(record, outcome.why)
     if has_own_scorer(outcome.case):
         record["scorer"] = escape_surrogates(outcome.case.match)
     if outcome.judgement is not None:
@@ -150,12 +180,10 @@ def _case_facts(case: GoldenCase) -> CaseRecord:
     }
 
 
-def _state(outcome: Outcome) -> str:
-    if outcome.hit:
-        return "hit"
-    if outcome.refreshed:
-        return "refreshed"
-    return "miss" if outcome.key_hash else "uncached"
+def add_why(record: CaseRecord, why: tuple[Difference, ...]) -> None:
+    """Add why an answer was missing, to be counted and in detail."""
+    record["why"] = [escape_surrogates(part.what) for part in why]
+    record["why_detail"] = [escape_surrogates(part.detail) for part in why]
 
 
 def add_known(record: CaseRecord, **facts: str | float | bool | None) -> None:

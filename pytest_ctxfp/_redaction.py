@@ -20,7 +20,7 @@ _START = "(?<![A-Za-z0-9_-])"
 _PEM_LABEL = "(?:[A-Z0-9]{1,20} ){0,3}PRIVATE KEY(?: BLOCK)?"
 _PEM_KEY_AHEAD = "(?=(?:[^-]|-(?!----)){0,400}?[A-Za-z0-9+/=]{24})"
 _PEM_BODY = r"[A-Za-z0-9+/=\s\\:,.()]*(?:-(?!----)[A-Za-z0-9+/=\s\\:,.()]*){0,100}"
-_FINGERPRINT = ("layers", "order", "full_hash", "total_bytes", "sha256")
+_FINGERPRINT = ("layers", "order", "full_hash", "total_bytes", "sha256", "lines_sha")
 # What a text must hold to be worth a search -> the shape. Searching for a fixed text is far quicker, and
 # each shape is linear: it begins only where the characters it is made of begin, so no run is read twice.
 _KEY_SHAPES = (
@@ -132,7 +132,7 @@ def redact_fingerprint(
 ) -> dict[str, JSONValue]:
     """Return a fingerprint, as a mapping, without secrets in the names and headers of its layers.
 
-    Layers whose names become equal are numbered, in the same way wherever they are named.
+    Layers whose names become equal are numbered, in the same way wherever they are named. Hashes stay.
 
     Raises:
         ValueError: a value nested too deep.
@@ -140,18 +140,28 @@ def redact_fingerprint(
     order = fingerprint.get("order")
     names = [name for name in order if isinstance(name, str)] if isinstance(order, list) else []
     keys = dict(zip(names, unique_names(map(redact, names)), strict=True))
-    others = {name: value for name, value in fingerprint.items() if name not in _FINGERPRINT}
-    redacted = map_texts(others, redact)
+    redacted = map_texts(
+        {name: value for name, value in fingerprint.items() if name not in _FINGERPRINT}, redact
+    )
     assert isinstance(redacted, dict)
     for name in _FINGERPRINT:
-        if name == "layers" and name in fingerprint:
-            redacted[name] = _redact_layers(fingerprint[name], keys, redact)
-        elif name in fingerprint:
-            redacted[name] = map_texts(fingerprint[name], lambda text: keys.get(text) or redact(text))
+        if name in fingerprint:
+            redacted[name] = fingerprint[name]
+    if "layers" in fingerprint:
+        redacted["layers"] = _redact_layers(fingerprint["layers"], keys, redact)
+    if "order" in fingerprint:
+        redacted["order"] = map_texts(order, lambda text: keys.get(text) or redact(text))
     return redacted
 
 
 def _redact_layers(layers: JSONValue, keys: Mapping[str, str], redact: Callable[[str], str]) -> JSONValue:
     if not isinstance(layers, dict):
         return map_texts(layers, redact)
-    return {keys.get(key) or redact(key): map_texts(layer, redact) for key, layer in layers.items()}
+    return {keys.get(key) or redact(key): _redact_layer(layer, redact) for key, layer in layers.items()}
+
+
+def _redact_layer(layer: JSONValue, redact: Callable[[str], str]) -> JSONValue:
+    redacted = map_texts(layer, redact)
+    if isinstance(redacted, dict) and isinstance(layer, dict) and "hash" in layer:
+        redacted["hash"] = layer["hash"]
+    return redacted

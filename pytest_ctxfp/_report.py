@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
 
 MAX_ANSWER_BYTES = 64 * 1024
+ROOT_FOLDER = "./"
 
 Origin = Literal["hit", "miss", "refreshed", "uncached"]
 """Where an answer came from: the cache, or a call."""
@@ -85,6 +86,7 @@ class CaseReport:
         position: 0-based place in that file.
         model: label of the model.
         variant: label of the assembler's variant, or None.
+        test: the Python test that ran it, as ``tests/test_x.py::test_answer[a]``; None for a golden item.
         tags: the case's tags.
         min_pass_rate: share of samples that must pass, or None for all.
         xfail: why the case is expected to fail, or None.
@@ -107,6 +109,7 @@ class CaseReport:
     position: int = 0
     model: str = ""
     variant: str | None = None
+    test: str | None = None
     tags: tuple[str, ...] = ()
     min_pass_rate: float | None = None
     xfail: str | None = None
@@ -132,9 +135,9 @@ class CaseReport:
         return (*self.samples, *self.confirming)
 
     @property
-    def place(self) -> tuple[str, int, str, str]:
+    def place(self) -> tuple[str, int, str, str, str]:
         """What cases of a report are sorted by."""
-        return (self.file, self.position, self.model, self.variant or "")
+        return (self.file, self.position, self.model, self.variant or "", self.test or "")
 
     @property
     def label(self) -> str:
@@ -211,6 +214,8 @@ class RunReport:
         recorded_at: when the run ended, UTC, ISO 8601.
         recorded_by: name and version of the program.
         manifests: for a tree SHA of a key, the SHA of each of its files by name.
+        covered: golden files of which all cases were to run, and folders (ending in ``/``) of which all
+            files were; None where nobody kept that, which then is all of it in a full run.
         notes: what a reader should know of the run.
     """
 
@@ -224,6 +229,7 @@ class RunReport:
     recorded_at: str | None = None
     recorded_by: str | None = None
     manifests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    covered: tuple[str, ...] | None = None
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -236,8 +242,21 @@ class RunReport:
 
     @property
     def is_full(self) -> bool:
-        """Whether all collected cases ran, so that one that isn't there is gone."""
+        """Whether all collected cases ran."""
         return self.complete and self.selected_cases == self.total_cases
+
+    def lacks(self, case: CaseReport) -> bool:
+        """Whether a case that isn't here is gone: all of its file, or of its file's folder, was to run."""
+        if self.covered is None:
+            return self.is_full
+        if not self.complete or case.file in self.covered:
+            return self.complete
+        is_file_here = any(case.file == other.file for other in self.cases)
+        return not is_file_here and any(
+            case.file.startswith(folder) or (folder == ROOT_FOLDER and not case.file.startswith("../"))
+            for folder in self.covered
+            if folder.endswith("/")
+        )
 
     @property
     def totals(self) -> Totals:

@@ -30,7 +30,7 @@ _RUN_PLAIN = (
     *("selected_cases", "total_cases", "selection"),
 )
 _CASE_PLAIN = (
-    *("file", "position", "model", "variant"),
+    *("file", "position", "model", "variant", "test"),
     *("min_pass_rate", "xfail", "expectation_sha", "scorer"),
 )
 
@@ -86,6 +86,7 @@ def report_to_dict(report: RunReport) -> dict[str, JSONValue]:
         "format": FORMAT,
         "version": VERSION,
         **{name: getattr(report, name) for name in _RUN_PLAIN},
+        "covered": None if report.covered is None else list(report.covered),
         "notes": list(report.notes),
         "model": ", ".join(dict.fromkeys(model for model, _ in report.configs)),
         **report.totals.to_dict(),
@@ -93,11 +94,12 @@ def report_to_dict(report: RunReport) -> dict[str, JSONValue]:
         "replayed": report.replayed.to_dict(),
         "configs": configs,
         "manifests": {sha: dict(files) for sha, files in sorted(report.manifests.items())},
-        "cases": [_case_to_dict(case) for case in report.cases],
+        "cases": [case_to_dict(case) for case in report.cases],
     }
 
 
-def _case_to_dict(case: CaseReport) -> dict[str, JSONValue]:
+def case_to_dict(case: CaseReport) -> dict[str, JSONValue]:
+    """Return one case as it stands in a report."""
     asked = [sample for sample in case.all_samples if sample.was_asked]
     stored = [sample for sample in case.all_samples if sample.hit]
     return {
@@ -173,8 +175,18 @@ def _read_report(data: object) -> RunReport:
         recorded_at=reader.optional_text("recorded_at"),
         recorded_by=reader.optional_text("recorded_by"),
         manifests={sha: entry.all_texts() for sha, entry in reader.mappings("manifests").items()},
+        covered=None if reader.value("covered") is None else reader.texts("covered"),
         notes=reader.texts("notes"),
     )
+
+
+def case_from_dict(data: object) -> CaseReport:
+    """Read one case back.
+
+    Raises:
+        CtxfpError: a field of a wrong type.
+    """
+    return _read_case(Reader.of(data, "the case"))
 
 
 def _read_case(reader: Reader) -> CaseReport:
@@ -188,6 +200,7 @@ def _read_case(reader: Reader) -> CaseReport:
         position=reader.count("position", 0),
         model=reader.text("model", ""),
         variant=reader.optional_text("variant"),
+        test=reader.optional_text("test"),
         tags=reader.texts("tags"),
         min_pass_rate=reader.optional_share("min_pass_rate"),
         xfail=reader.optional_text("xfail"),

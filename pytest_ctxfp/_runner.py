@@ -9,24 +9,34 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._assemble import AssemblerProof, assemble, read_context
 from pytest_ctxfp._calling import call_named, named_arguments, source_file
 from pytest_ctxfp._chain import separate_calls
-from pytest_ctxfp._errors import AgentError, CacheMiss, CaseMismatch, CtxfpError, describe_error
+from pytest_ctxfp._errors import AgentError, CaseMismatch, CtxfpError, describe_error
 from pytest_ctxfp._failure import describe_failure
+from pytest_ctxfp._fold import meets_pass_rate
 from pytest_ctxfp._hashing import git_blob_sha
 from pytest_ctxfp._judging import Judges
 from pytest_ctxfp._limits import settling
 from pytest_ctxfp._match import scored_value
-from pytest_ctxfp._misses import estimate_cost, explain_miss
+from pytest_ctxfp._misses import explain_miss, refuse_miss
 from pytest_ctxfp._recording import AnswerRecorder
 from pytest_ctxfp._scoring import Verdict, is_answer_of_sql, prepare_case, score_trace
 from pytest_ctxfp._store import CacheMode
-from pytest_ctxfp._suite import AGENT_ARGUMENTS, NAMED_SETS, expectation_sha, make_key
+from pytest_ctxfp._suite import (
+    AGENT_ARGUMENTS,
+    ASSEMBLER_ARGUMENTS,
+    NOT_IN_EVERY_KEY,
+    expectation_sha,
+    make_key,
+    possible_names,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from pytest_ctxfp._errors import CacheMiss
     from pytest_ctxfp._judging import Judgement
     from pytest_ctxfp._key import CaseKey
     from pytest_ctxfp._limits import CallLedger
+    from pytest_ctxfp._misses import Difference
     from pytest_ctxfp._model import Comparison, GoldenCase, JSONValue
     from pytest_ctxfp._recording import Recording
     from pytest_ctxfp._store import TraceStore
@@ -45,16 +55,19 @@ class Outcome:
         comparison: the verdict.
         hit: the answer was stored; no call was made.
         refreshed: the agent was asked although an answer might have been stored.
-        why: on a miss, what differs from the newest stored trace of the case.
+        why: on a miss, what differs from the nearest stored trace of the case.
         corrupt: what was wrong with the stored file under this key, if anything.
         unstored: why the answer could not be stored, if it could not.
         expectation_sha: identity of what is expected now.
-        key_hash: name of the trace in the store, or None where no cache is in use.
+        key: what determines the answer.
+        is_cached: a cache is in use, so the key's hash is the trace's name in it.
         ask_again: gives the command that asks the agent anew, where the answer is stored.
         notes: what a user should know of the suite or of the agent's figures.
         executed: the table that the stored answer's SQL gives today, where that was scored in its place.
         judgement: what a cached scorer said and whether it was called, where one scores the case.
         served_then: after a call, the model that answered when the case was last recorded, if known.
+        scorer: name and version of the suite's own scorer, where one scores the case.
+        further: the outcomes of the case's further samples, where it was asked more than once.
     """
 
     case: GoldenCase
@@ -62,22 +75,39 @@ class Outcome:
     comparison: Comparison
     hit: bool
     expectation_sha: str
+    key: CaseKey
     refreshed: bool = False
-    why: tuple[str, ...] = ()
+    why: tuple[Difference, ...] = ()
     corrupt: str | None = None
     unstored: str | None = None
-    key_hash: str | None = None
+    is_cached: bool = False
     ask_again: Callable[[], str] = str
     notes: tuple[str, ...] = ()
     executed: JSONValue = None
     judgement: Judgement | None = None
     served_then: str | None = None
+    scorer: str | None = None
+    further: tuple[Outcome, ...] = ()
 
     def check(self) -> None:
-        """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected."""
+        """Raise CaseMismatch, with all a person needs to see why, unless the answer is as expected.
+
+        Where the case was asked more than once, its ``min_pass_rate`` decides; all must pass without one.
+        """
         __tracebackhide__ = True
-        if not self.comparison.passed:
+        if not self.passed:
             raise CaseMismatch(describe_failure(self))
+
+    @property
+    def samples(self) -> tuple[Outcome, ...]:
+        """This outcome and the case's further ones."""
+        return (self, *self.further)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the case as a whole passed."""
+        n_passed = sum(sample.comparison.passed for sample in self.samples)
+        return meets_pass_rate(n_passed, len(self.samples), self.case.min_pass_rate)
 
     @property
     def answer(self) -> JSONValue:
@@ -192,6 +222,7 @@ class Runner:
                 continue
             verdict = await self._score(lookup.trace, prepared, is_stored=True)
             if verdict is not None:
+                _check_variant(prepared.suite, named)
                 self._state(prepared.suite).named_by_hits = named
                 outcome = Outcome(
                     case=prepared.case,
@@ -199,9 +230,11 @@ class Runner:
                     comparison=verdict.comparison,
                     executed=verdict.executed,
                     judgement=verdict.judgement,
+                    scorer=verdict.scorer,
                     hit=True,
                     expectation_sha=expectation_sha(prepared.case),
-                    key_hash=key.hash(),
+                    key=key,
+                    is_cached=True,
                     ask_again=prepared.suite.ask_again,
                     notes=(*self._note_on_assembler(prepared.suite), *_notes_on_judge(verdict)),
                 )
@@ -219,7 +252,7 @@ class Runner:
             yield state.named
             return
         first = () if state.named_by_hits is None else (state.named_by_hits,)
-        for named in dict.fromkeys((*first, *NAMED_SETS)):
+        for named in dict.fromkeys((*first, *possible_names(suite))):
             if "case" in named or not suite.reads_case:
                 yield named
 
@@ -229,7 +262,7 @@ class Runner:
     def _note_on_assembler(self, suite: Suite) -> tuple[str, ...]:
         """Warn, once, of an assembler whose own file is one of the agent's files."""
         state = self._state(suite)
-        if suite.assembler is None or state.is_assembler_noted:
+        if suite.assembler is None or state.is_assembler_noted or self.store.mode is CacheMode.OFF:
             return ()
         state.is_assembler_noted = True
         name = self.identity.name_of(source_file(suite.assembler))
@@ -255,13 +288,12 @@ class Runner:
         newest = self.store.newest(prepared.case.id)
         recorded = frozenset(newest.params or ()) if newest else frozenset()
         known = self._state(prepared.suite).named
-        named = recorded.intersection({"inputs", "case"}) if known is None else known
+        named = recorded & NOT_IN_EVERY_KEY if known is None else known
         key = self._key(prepared, named | ({"case"} if prepared.suite.reads_case else set()))
-        why = corrupt or "; ".join(self._explain(prepared, key))
-        cost = estimate_cost(prepared.case.id, self.store)
-        return CacheMiss(key, f"no stored answer ({why}); asking would cost {cost}", corrupt=corrupt)
+        why = () if corrupt else self._explain(prepared, key)
+        return refuse_miss(key, self.store, why=why, corrupt=corrupt)
 
-    def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[str, ...]:
+    def _explain(self, prepared: _Prepared, key: CaseKey) -> tuple[Difference, ...]:
         return explain_miss(
             key, self.store, identity=self.identity, context=prepared.context, split=prepared.suite.split
         )
@@ -272,7 +304,7 @@ class Runner:
         if is_cached:
             await state.proof.before_call(case, suite, prepared.context)
         agent, named = self._build(prepared)
-        state.named = named.intersection({"inputs", "case"}) | ({"case"} if suite.reads_case else set())
+        state.named = named & NOT_IN_EVERY_KEY | ({"case"} if suite.reads_case else set())
         key = self._key(prepared, state.named)
         why = self._explain(prepared, key) if self.store.mode is CacheMode.AUTO and not corrupt else ()
         served_then = self.served_before(key)
@@ -280,8 +312,7 @@ class Runner:
         trace, unstored = recording.trace, self.keep(key, recording.trace)
         verdict = await self._score(trace, prepared, is_stored=False)
         if verdict is None:
-            message = f"the agent's answer has not the shape of a {case.result_kind.value}"
-            raise AgentError(message)
+            raise _refuse_shape(case)
         gave_answer = await is_answer_of_sql(trace, case, suite) if is_cached else None
         trace = replace(trace, passed_then=verdict.comparison.passed, sql_gave_answer=gave_answer)
         unstored = unstored or self.keep(key, trace)
@@ -292,20 +323,38 @@ class Runner:
             trace=trace,
             comparison=verdict.comparison,
             judgement=verdict.judgement,
+            scorer=verdict.scorer,
             hit=False,
             expectation_sha=expectation_sha(case),
             refreshed=self.store.mode is CacheMode.REFRESH,
             why=why,
             corrupt=corrupt,
             unstored=unstored,
-            key_hash=key.hash() if is_cached else None,
+            key=key,
+            is_cached=is_cached,
             served_then=served_then,
             notes=(
                 *self._note_on_assembler(suite),
-                *_note_on_agent(agent, self.identity),
+                *_note_on_agent(agent, self.identity, is_cached=is_cached),
                 *recording.notes,
                 *_notes_on_judge(verdict),
             ),
+        )
+
+    async def ask_again(self, outcome: Outcome, suite: Suite) -> Outcome:
+        """Ask for an answer that is stored, and leave the stored one as it is.
+
+        Raises:
+            as ``resolve``.
+        """
+        prepared = await self._prepare(outcome.case, suite)
+        agent, named = self._build(prepared)
+        recording = await self._call(prepared, agent, named, outcome.key)
+        verdict = await self._score(recording.trace, prepared, is_stored=False)
+        if verdict is None:
+            raise _refuse_shape(outcome.case)
+        return replace(
+            outcome, trace=recording.trace, comparison=verdict.comparison, hit=False, refreshed=True
         )
 
     async def _score(self, trace: Trace, prepared: _Prepared, *, is_stored: bool) -> Verdict | None:
@@ -316,6 +365,7 @@ class Runner:
             context=prepared.context,
             judges=self.judges,
             is_stored=is_stored,
+            redact=self.store.redact,
         )
 
     async def _call(
@@ -338,6 +388,7 @@ class Runner:
             "case": case.view,
             "model": prepared.suite.model,
             "sample": key.sample,
+            "variant": prepared.suite.variant,
         }
         self.n_calls += 1
         started = perf_counter_ns()
@@ -362,6 +413,8 @@ class Runner:
             agent = prepared.suite.build_agent()
             named = named_arguments(agent, AGENT_ARGUMENTS, role="ctx_agent")
             self._check_surroundings(prepared)
+            _check_model(prepared.suite, named)
+            _check_variant(prepared.suite, named)
         except BaseException:
             if self.ledger is not None:
                 self.ledger.release()
@@ -409,13 +462,42 @@ class Runner:
         return None
 
 
-def _note_on_agent(agent: Callable[..., object], identity: Identity) -> tuple[str, ...]:
+def _refuse_shape(case: GoldenCase) -> AgentError:
+    return AgentError(f"the agent's answer has not the shape of a {case.result_kind.value}")
+
+
+def _check_model(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a model that the agent is not told of: its label would be a lie."""
+    if suite.is_model_given and "model" not in named and not suite.knows_model():
+        message = (
+            f"--ctx-models names the model {suite.model!r}, and nothing tells the agent: let the agent have"
+            " an argument 'model', or let a fixture behind ctx_agent ask for ctx_model"
+        )
+        raise CtxfpError(message)
+
+
+def _check_variant(suite: Suite, named: frozenset[str]) -> None:
+    """Refuse a variant that nothing is told of, whether its answer is stored or not."""
+    if suite.variant is None or "variant" in named:
+        return
+    if suite.assembler is None or "variant" not in named_arguments(
+        suite.assembler, ASSEMBLER_ARGUMENTS, role="ctx_assembler"
+    ):
+        message = (
+            f"--ctx-variants names the variant {suite.variant!r}, and nothing is told of it: let"
+            " ctx_assembler, or the agent, have an argument 'variant'"
+        )
+        raise CtxfpError(message)
+
+
+def _note_on_agent(agent: Callable[..., object], identity: Identity, *, is_cached: bool) -> tuple[str, ...]:
     """Warn of an agent whose own file is not one of the agent's files: a change in it would not be seen."""
     name = identity.name_of(source_file(agent))
     if identity.agent is None or name is None or identity.is_of_agent(name):
         return ()
+    effect = "would get old answers" if is_cached else "is not in the keys of the report"
     note = (
-        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it would get old answers:"
+        f"{name} defines the agent and is not in ctx_agent_paths, so a change in it {effect}:"
         " add it there, or let ctx_agent return a function of a file that is there"
     )
     return (note,)

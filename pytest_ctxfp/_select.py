@@ -71,6 +71,18 @@ def select_cases(cases: Sequence[Tagged], tags: str = "", sample: str | None = N
     return Selection(tuple(kept), f"{len(kept)} of {len(cases)} cases ({asked})")
 
 
+def check_selection(tags: str, sample: str | None) -> None:
+    """Refuse what no selection can be read from, before there are cases.
+
+    Raises:
+        ValueError: tags without a name, a subset of another form.
+    """
+    if tags != "":
+        _read_tags(tags)
+    if sample is not None:
+        _take_subset([], [], sample)
+
+
 def _read_tags(text: str) -> frozenset[str]:
     names = frozenset(name for piece in text.split(",") if (name := piece.strip(WHITE_SPACE)))
     if not names:

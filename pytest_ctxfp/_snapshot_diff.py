@@ -43,6 +43,19 @@ class LayerTexts:
     note: str | None = None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideNames:
+    """What a diff calls the two sides, and the side that lacks a layer."""
+
+    before: str = "stored"
+    not_before: str = "not stored"
+    after: str = "now"
+    not_after: str = "gone"
+
+
+_SNAPSHOT_SIDES = SideNames()
+
+
 def changed_texts(verdict: SnapshotVerdict, stored_text: bytes) -> list[LayerTexts]:
     """Return the texts, then and now, of the layers whose change isn't accepted, secrets left out.
 
@@ -107,7 +120,11 @@ def _decode(data: bytes) -> str:
 
 
 def diff_layers(
-    texts: Sequence[LayerTexts], *, max_lines: int = MAX_LINES, max_bytes: int = MAX_BYTES
+    texts: Sequence[LayerTexts],
+    *,
+    max_lines: int = MAX_LINES,
+    max_bytes: int = MAX_BYTES,
+    sides: SideNames = _SNAPSHOT_SIDES,
 ) -> str:
     r"""Return the unified diffs of layers, one after the other, without a line feed at the end.
 
@@ -115,6 +132,7 @@ def diff_layers(
         texts: the changed layers.
         max_lines: the diff is cut after so many lines.
         max_bytes: and after so many bytes in UTF-8.
+        sides: what to call before and after.
 
     Example:
         >>> print(diff_layers([LayerTexts(layer="Facts", before=b"a\nb\n", after=b"a\nc\n")]))
@@ -128,7 +146,7 @@ def diff_layers(
     shown: list[str] = []
     budget = _Budget(n_lines=_MAX_DIFFED_LINES, n_pairs=_MAX_EQUAL_PAIRS)
     for index, layer in enumerate(texts):
-        for line in _capped(list(_diff_lines(layer, budget))):
+        for line in _capped(list(_diff_lines(layer, budget, sides))):
             shown.append(_shown_line(line))
             max_bytes -= len(shown[-1].encode("utf-8")) + 1
             if len(shown) > max_lines or max_bytes < 0:
@@ -155,11 +173,11 @@ def _shown_line(line: str) -> str:
     return escape_lines(line if n_more <= 0 else f"{line[:_MAX_LINE_CHARACTERS]}… ({n_more} more characters)")
 
 
-def _diff_lines(layer: LayerTexts, budget: _Budget) -> Iterator[str]:
+def _diff_lines(layer: LayerTexts, budget: _Budget, sides: SideNames) -> Iterator[str]:
     before, after = _lines(layer.before), _lines(layer.after)
     name = escape_line(layer.layer, limit=_MAX_NAME)
-    yield "--- (not stored)" if layer.before is None else f"--- {name} (stored)"
-    yield "+++ (gone)" if layer.after is None else f"+++ {name} (now)"
+    yield f"--- ({sides.not_before})" if layer.before is None else f"--- {name} ({sides.before})"
+    yield f"+++ ({sides.not_after})" if layer.after is None else f"+++ {name} ({sides.after})"
     if before == after:
         yield "(the texts show no difference: line ends changed on disk, or what changed is redacted)"
     elif budget.can_pay(before, after):

@@ -58,12 +58,11 @@ def describe_mismatch(
           5 layers unchanged, 1 ignored
         accept with: pytest 'tests/test_x.py::test_x[a]' --ctx-snapshot-update
     """
-    notes = _notes_by_layer(verdict.rejected, texts, counter)
     lines = [
         describe_reason(verdict),
         "",
         f"snapshot {escape_line(verdict.current.key)} in {escape_line(path)}",
-        *_rows(verdict.rejected, notes),
+        *describe_changes(verdict.rejected, texts, counter=counter),
         f"  {_count_of_others(verdict)}",
     ]
     if verdict.accepted:
@@ -72,6 +71,19 @@ def describe_mismatch(
         )
         lines.append(f"  nothing of this snapshot was written, not even what is accepted: {names}")
     return "\n".join([*lines, f"accept with: {command}"])
+
+
+def describe_changes(
+    changes: Sequence[LayerChange], texts: Sequence[LayerTexts] = (), *, counter: TokenCounter | None = None
+) -> list[str]:
+    """Return a row a change, 20 at most, as in `describe_mismatch`.
+
+    Args:
+        changes: what happened to the layers.
+        texts: of changed layers, for what the hashes don't say.
+        counter: as in `describe_mismatch`.
+    """
+    return list(_rows(changes, _notes_by_layer(changes, texts, counter)))
 
 
 def describe_missing(verdict: SnapshotVerdict, *, path: str, command: str) -> str:

@@ -95,6 +95,14 @@ class TraceStore:
             return Lookup()
         return self._read(self._file_name(key), key=key)
 
+    def by_hash(self, sha: str) -> Lookup:
+        """Return the stored answer to a key of which only the hash is known; the mode is not asked.
+
+        Args:
+            sha: 40 hex digits; anything else finds nothing.
+        """
+        return self._read(f"{sha}.json") if is_sha(sha) else Lookup()
+
     def prepare(self, key: CaseKey, trace: Trace) -> Trace:
         """Return a trace as a later load would give it: under the key, redacted, through JSON.
 
@@ -233,7 +241,7 @@ class TraceStore:
         try:
             for path, entry in self.entries():
                 if entry.trace is not None and entry.trace.agent_sha != JUDGE_SHA:
-                    dated = (_recorded_time(entry.trace, path), path.name)
+                    dated = (recorded_time(entry.trace, path), path.name)
                     found.setdefault(entry.trace.case_id, []).append(dated)
                     if entry.trace.cost is not None:
                         self._costs_by_case.setdefault(entry.trace.case_id, []).append(entry.trace.cost)
@@ -262,7 +270,7 @@ def _read_file(path: str | os.PathLike[str]) -> bytes:
         os.close(descriptor)
 
 
-def _recorded_time(trace: Trace, path: Path) -> float:
+def recorded_time(trace: Trace, path: Path) -> float:
     """Return seconds since 1970, from what the trace says or else from its file."""
     from datetime import datetime, timezone
 

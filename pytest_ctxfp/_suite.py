@@ -19,16 +19,19 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import GoldenCase, JSONValue
     from pytest_ctxfp._split import Splitter
 
-AGENT_ARGUMENTS = ("question", "context", "inputs", "case", "model", "sample")
-ASSEMBLER_ARGUMENTS = ("question", "inputs", "case", "model", "sample")
+AGENT_ARGUMENTS = ("question", "context", "inputs", "case", "model", "sample", "variant")
+ASSEMBLER_ARGUMENTS = ("question", "inputs", "case", "model", "sample", "variant")
 NO_IDENTITY = "-"
 """Stands for the agent's or the context's SHA where there is none."""
 
-NAMED_SETS = tuple(map(frozenset, (("inputs", "case"), ("case",), ("inputs",), ())))
-"""What an agent may name that is not in every key, the most telling set first."""
+NOT_IN_EVERY_KEY = frozenset({"inputs", "case", "variant"})
+"""What an agent may name that is in a key only then."""
 
 OWN_PARAMS = frozenset(
-    {"inputs", "case", "parameters", "env", "packages", "data", "after", "arguments", "helper", "key"}
+    {
+        *("inputs", "case", "variant", "parameters", "env", "packages", "data"),
+        *("after", "arguments", "helper", "key"),
+    }
 )
 """What the plugin itself puts into a key's params."""
 
@@ -43,6 +46,10 @@ class Suite:
         build_agent: gives the agent; called only when an answer must be paid for.
         assembler: gives the context, or None where the suite has none.
         model: label of the model.
+        sample: 0-based number of the repetition; each is asked for itself.
+        variant: label of the assembler's variant, or None.
+        is_model_given: the command line names the model, so the agent has to be told of it.
+        knows_model: whether the agent's fixtures, once built, asked which model it is.
         key_parts: the dict of the fixture ``ctx_agent_key``.
         reads_case: the agent's own fixtures read the case, so the case is in the key.
         parameters: the test's own parameters that the agent's fixtures read, by name.
@@ -66,6 +73,10 @@ class Suite:
     parameters: Mapping[str, JSONValue]
     scope: str
     settle: Callable[[object, float | None], Awaitable[object]]
+    sample: int = 0
+    variant: str | None = None
+    is_model_given: bool = False
+    knows_model: Callable[[], bool] = bool
     ask_again: Callable[[], str] = str
     load_scorers: Callable[[], object] = dict
     load_execute: Callable[[], object] = lambda: None
@@ -131,6 +142,17 @@ class Identity:
         return self.agent is not None and any(entry == name for entry, _ in self.agent.entries)
 
 
+def possible_names(suite: Suite) -> tuple[frozenset[str], ...]:
+    """Return the sets of what an agent may name that is not in every key, the most telling set first."""
+    variants: tuple[tuple[str, ...], ...] = ((),) if suite.variant is None else (("variant",), ())
+    return tuple(
+        frozenset((*inputs, *case, *variant))
+        for case in (("case",), ())
+        for inputs in (("inputs",), ())
+        for variant in variants
+    )
+
+
 def make_key(
     case: GoldenCase,
     *,
@@ -145,7 +167,7 @@ def make_key(
     Args:
         case: the golden case; nothing of its expectation enters the key.
         suite: gives the model and the parts of ``ctx_agent_key``.
-        named: those of ``inputs`` and ``case`` that the agent can read.
+        named: those of ``inputs``, ``case`` and ``variant`` that the agent can read.
         agent_sha: tree SHA of the agent's files.
         context_sha: git blob SHA of the assembled context, or the tree SHA that stands for it.
         surroundings: what ``Identity.to_params`` gave.
@@ -159,6 +181,8 @@ def make_key(
         named_params["inputs"] = dict(case.inputs)
     if "case" in named:
         named_params["case"] = case.view.to_dict()
+    if "variant" in named and suite.variant is not None:
+        named_params["variant"] = suite.variant
     if suite.parameters:
         named_params["parameters"] = dict(suite.parameters)
     params = merged_params(parts.pop("params", None), named_params)
@@ -169,6 +193,7 @@ def make_key(
             agent_sha=agent_sha,
             model=suite.model,
             context_sha=context_sha,
+            sample=suite.sample,
             params=params or None,
             **parts,  # type: ignore[arg-type] # CaseKey checks their types itself
         )

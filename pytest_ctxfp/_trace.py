@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_OF_KEY = ("question", "params")
-_REDACTED = (*_OF_KEY, "sql_executed", "result", "tool_calls", "raw")
+OPEN_PARTS = ("question", "params")
+"""The parts of a key that may hold a secret; the others are hashes and labels."""
+_REDACTED = (*OPEN_PARTS, "sql_executed", "result", "tool_calls", "raw")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -142,7 +143,7 @@ class Trace:
         Raises:
             ValueError: a value nested too deep.
         """
-        names = _OF_KEY if self.is_redacted else _REDACTED
+        names = OPEN_PARTS if self.is_redacted else _REDACTED
         changes: dict[str, Any] = {name: map_texts(getattr(self, name), redact) for name in names}
         if self.context is not None and not self.is_redacted:
             changes["context"] = redact_fingerprint(self.context, redact)
@@ -178,7 +179,7 @@ class Trace:
         """
         stated, wanted = self.key_parts(), key.parts()
         if redact is not None:
-            wanted |= {name: map_texts(wanted[name], redact) for name in _OF_KEY}
+            wanted |= {name: map_texts(wanted[name], redact) for name in OPEN_PARTS}
         if not differing_parts(stated, wanted):
             return ()
         # Only now the slow way: a file can't tell two surrogates from the character they make up.

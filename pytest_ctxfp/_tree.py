@@ -83,6 +83,25 @@ class Parsed:
     starts: tuple[int, ...] = ()
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EntrySpan:
+    """Where an entry stands in a text, in characters; ``style`` is the value's quote, if it has one."""
+
+    key_start: int
+    value_start: int
+    value_end: int
+    style: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopLevel:
+    """Where the entries of a document's top-level mapping stand; ``is_flow`` where it is in braces."""
+
+    start: int
+    is_flow: bool
+    entries: dict[str, EntrySpan]
+
+
 class TreeError(CtxfpError):
     """A text that can't be read to its end.
 

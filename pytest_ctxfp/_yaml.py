@@ -28,6 +28,7 @@ from yaml.scanner import Scanner
 from pytest_ctxfp._tree import (
     MAX_LEVELS,
     MAX_NODES,
+    EntrySpan,
     Fault,
     Faults,
     Mapping,
@@ -35,6 +36,7 @@ from pytest_ctxfp._tree import (
     Parsed,
     Scalar,
     Sequence,
+    TopLevel,
     TreeError,
     core_type,
     repeated_key,
@@ -106,6 +108,44 @@ def parse_yaml(text: str) -> Parsed:
     if not builder.roots:
         raise TreeError(None, "the file is empty: write `cases:` and a list, or delete it")
     return Parsed(tuple(builder.roots), tuple(builder.faults), tuple(builder.starts))
+
+
+def find_top_level(text: str) -> TopLevel | None:
+    """Return where the entries of the top level stand, so that one can be edited in the text.
+
+    Args:
+        text: one that `parse_yaml` reads without a fault.
+
+    Returns:
+        None where the top level is no mapping.
+    """
+    for char, stand_in in _hide_old_breaks(text).items():
+        text = text.replace(char, stand_in)
+    parser = _make_parser(text)
+    first: Any = None
+    while not isinstance(first, (MappingStartEvent, SequenceStartEvent, ScalarEvent)):
+        first = parser.get_event()
+    if not isinstance(first, MappingStartEvent):
+        return None
+    entries = {}
+    while not isinstance(key := parser.get_event(), MappingEndEvent):
+        value = last = parser.get_event()
+        depth = int(isinstance(value, _STARTS))
+        while depth:
+            last = parser.get_event()
+            depth += isinstance(last, _STARTS) - isinstance(last, _ENDS)
+        entries[key.value] = EntrySpan(
+            key_start=key.start_mark.index,
+            value_start=value.start_mark.index,
+            value_end=last.end_mark.index,
+            style=getattr(value, "style", None),
+        )
+    start: Any = first.start_mark
+    return TopLevel(start=start.index, is_flow=bool(first.flow_style), entries=entries)
+
+
+_STARTS = (MappingStartEvent, SequenceStartEvent)
+_ENDS = (MappingEndEvent, SequenceEndEvent)
 
 
 def _run(builder: _Builder, text: str) -> None:

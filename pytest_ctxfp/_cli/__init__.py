@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._cli import contexts
+from pytest_ctxfp._cli import cache, capture, contexts, pins, plan, rescoring, runs, schemas
 from pytest_ctxfp._display import escape_lines
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COMMAND_GROUPS = (contexts,)
+COMMAND_GROUPS = (contexts, runs, plan, rescoring, capture, cache, pins, schemas)
 """Modules of commands, each with ``add_commands(subparsers)``, in the order of the help text."""
 
 EXIT_USAGE = 2
@@ -30,17 +29,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = make_parser().parse_args(argv)
     run: Callable[[argparse.Namespace], int] = arguments.run
     try:
-        code = run(arguments)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader has seen enough (`| head`); nothing more may be written, not even by the interpreter.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return run(arguments)
     except CtxfpError as error:
         return _refuse(str(error))
     except OSError as error:
         return _refuse(f"{error.filename or '(no file)'}: {error.strerror or error}")
-    return code
 
 
 def _refuse(message: str) -> int:

@@ -10,9 +10,10 @@ from pytest_ctxfp.plugin.options import (
     COLLECTED,
     add_no_cache_option,
     add_options,
+    are_calls_limited,
+    are_cases_judged_together,
     are_snapshots_asked_for,
     check_options,
-    get_settings,
     has_case_loaders,
     is_cache_asked_for,
     is_cache_flag_given,
@@ -23,8 +24,8 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator
     from pathlib import Path
 
-    from pytest_ctxfp._model import CaseView
-    from pytest_ctxfp.plugin.options import Settings
+    from pytest_ctxfp._model import CaseView, GoldenCase
+    from pytest_ctxfp.plugin.settings import Settings
     from pytest_ctxfp.plugin.snapshots import ContextSnapshot
     from pytest_ctxfp.plugin.tracing import CaseTracer
 
@@ -70,14 +71,18 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         from pytest_ctxfp.plugin.calls import CallHooks
 
         config.pluginmanager.register(CallHooks(), "ctxfp-calls")
-    if are_snapshots_asked_for(config):
+    if are_snapshots_asked_for(config) or are_cases_judged_together(config):
         from pytest_ctxfp.plugin.session import ensure_session
 
         ensure_session(config)
     if not hasattr(config, "workerinput") and is_cache_flag_given(config):
-        from pytest_ctxfp.plugin.session import check_usage
+        from pytest_ctxfp.plugin.runner import check_usage
 
         check_usage(config)
+    if not hasattr(config, "workerinput") and config.getoption("ctx_baseline") is not None:
+        from pytest_ctxfp.plugin.baseline import check_baseline
+
+        check_baseline(config)
     if config.pluginmanager.has_plugin("dsession"):
         from pytest_ctxfp.plugin.session import ensure_session
 
@@ -87,8 +92,8 @@ def pytest_sessionstart(session: pytest.Session) -> None:
 @pytest.hookimpl(optionalhook=True)
 def pytest_configure_node(node: WorkerController) -> None:
     """Tell a worker of pytest-xdist where calls are counted."""
-    if get_settings(node.config).limits is not None:
-        from pytest_ctxfp.plugin.session import LEDGER_INPUT, get_ledger_path
+    if are_calls_limited(node.config):
+        from pytest_ctxfp.plugin.runner import LEDGER_INPUT, get_ledger_path
 
         node.workerinput[LEDGER_INPUT] = str(get_ledger_path(node.config))
 
@@ -139,7 +144,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 def ctx_agent() -> Callable[..., object]:
     """The agent under test: override it with a fixture that returns a callable.
 
-    It is called with those of ``question, context, inputs, case, model, sample`` that it names.
+    It is called with those of ``question, context, inputs, case, model, sample, variant`` that it names.
     """
     from pytest_ctxfp.plugin.tracing import refuse_without_agent
 
@@ -150,7 +155,7 @@ def ctx_agent() -> Callable[..., object]:
 def ctx_assembler() -> Callable[..., object] | None:
     """The assembler of contexts: override it with a fixture that returns a callable; None for no assembler.
 
-    It is called with those of ``question, inputs, case, model, sample`` that it names.
+    It is called with those of ``question, inputs, case, model, sample, variant`` that it names.
     """
     return None
 
@@ -177,14 +182,24 @@ def ctx_execute() -> Callable[[str], object] | None:
     return None
 
 
-@pytest.fixture(scope="session")
-def ctx_model(ctx_settings: Settings) -> str:
-    """The label of the model in keys and reports: the ini option ``ctx_model``."""
-    return ctx_settings.model
+def _scope_of_model(fixture_name: str, config: pytest.Config) -> str:  # noqa: ARG001 - pytest's signature
+    return "function" if config.getoption("ctx_models") else "session"
+
+
+@pytest.fixture(scope=_scope_of_model)  # type: ignore[arg-type] # a scope's name
+def ctx_model(request: pytest.FixtureRequest) -> str:
+    """The label of the model in keys and reports: the ini option ``ctx_model``.
+
+    With ``--ctx-models`` it is each case's own, for one test at a time: fixtures that ask for it must have
+    the scope of a test too.
+    """
+    from pytest_ctxfp.plugin.tracing import model_of
+
+    return model_of(request)
 
 
 @pytest.fixture
-def ctx_case(request: pytest.FixtureRequest) -> CaseView:
+def ctx_case(request: pytest.FixtureRequest) -> CaseView | GoldenCase:
     """The golden case: in golden items what an agent may see, in tests marked ``ctx_golden`` all of it."""
     from pytest_ctxfp.plugin.tracing import case_of
 
@@ -224,4 +239,6 @@ def ctx_await(pytestconfig: pytest.Config) -> Callable[[Awaitable[object]], obje
 @pytest.fixture(scope="session")
 def ctx_settings(pytestconfig: pytest.Config) -> Settings:
     """What flags, ini options and the environment say, frozen."""
+    from pytest_ctxfp.plugin.settings import get_settings
+
     return get_settings(pytestconfig)

@@ -13,11 +13,13 @@ from pytest_ctxfp._chain import KNOWS_TEST, Call
 from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._loop import run_without_loop
-from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._values import to_json_value
+from pytest_ctxfp.plugin.case_runs import CaseRun, model_named_for
+from pytest_ctxfp.plugin.item_records import add_record
 from pytest_ctxfp.plugin.items import command_to_ask, fixtures_of
-from pytest_ctxfp.plugin.options import get_settings
-from pytest_ctxfp.plugin.session import add_record, ensure_session, get_runner
+from pytest_ctxfp.plugin.runner import get_runner
+from pytest_ctxfp.plugin.session import ensure_session
+from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Generator, Iterable
@@ -99,7 +101,7 @@ class ItemCalls:
             params={**call.params, **({"parameters": parameters} if parameters else {})},
             of_agent=call.agent,
             chained=call.chain,
-            model=get_settings(self._item.config).model,
+            model=model_named_for(self._item) or get_settings(self._item.config).model,
         )
 
 
@@ -133,8 +135,8 @@ def calls_of(item: pytest.Item) -> ItemCalls:
 
 
 def _to_json(name: str, value: object) -> JSONValue:
-    if isinstance(value, GoldenCase):
-        return value.view.to_dict()
+    if isinstance(value, CaseRun):
+        return value.case.view.to_dict()
     try:
         return to_json_value(value)
     except AgentError as error:

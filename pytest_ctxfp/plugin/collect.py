@@ -11,16 +11,16 @@ import pytest
 
 from pytest_ctxfp._display import escape_line, escape_lines
 from pytest_ctxfp._errors import CaseMismatch, GoldenError, first_line
-from pytest_ctxfp._golden import item_name
-from pytest_ctxfp._model import GoldenCase
+from pytest_ctxfp.plugin.case_runs import expand_cases, run_of
 from pytest_ctxfp.plugin.items import shown_path
 from pytest_ctxfp.plugin.loading import load_cases, load_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from pytest_ctxfp._model import GoldenSet
+    from pytest_ctxfp._model import GoldenCase, GoldenSet
     from pytest_ctxfp._runner import Outcome
+    from pytest_ctxfp.plugin.case_runs import CaseRun
 
 
 class GoldenFile(pytest.Module):
@@ -48,17 +48,18 @@ class GoldenFile(pytest.Module):
         """
         try:
             golden = self.load()
-            items = self._make_items(golden.cases) if golden else []
+            items = self._make_items(expand_cases(golden, self.config)) if golden else []
         except GoldenError as error:
             raise self.CollectError(_describe_faults(error, self.config)) from None
         yield from items
 
-    def _make_items(self, cases: Iterable[GoldenCase]) -> list[GoldenItem]:
+    def _make_items(self, runs: Iterable[CaseRun]) -> list[GoldenItem]:
         items: list[GoldenItem] = []
         faults: list[GoldenError] = []
-        for case in cases:
+        for run in runs:
+            case = run.case
             try:
-                items.append(GoldenItem.for_case(self, case))
+                items.append(GoldenItem.for_run(self, run))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning) as error:
                 # As pytest refuses a mark: with --strict-markers, and where warnings are errors.
                 reason = f"{first_line(error)}: register the mark in the ini option markers"
@@ -72,14 +73,16 @@ class GoldenFile(pytest.Module):
 class GoldenItem(pytest.Function):
     """A golden case as a test function. Its answer is found or paid for in setup; the call is the verdict."""
 
+    run: CaseRun
     case: GoldenCase
     outcome: Outcome | None = None
 
     @classmethod
-    def for_case(cls, parent: GoldenFile, case: GoldenCase) -> GoldenItem:
+    def for_run(cls, parent: GoldenFile, run: CaseRun) -> GoldenItem:
         """Return the item of a case, with its marks and its tags as keywords."""
-        item: GoldenItem = cls.from_parent(parent, name=item_name(case.id), callobj=_golden_case)
-        item.case = case
+        item: GoldenItem = cls.from_parent(parent, name=run.item_name, callobj=_golden_case)
+        item.run = run
+        item.case = case = run.case
         item.extra_keyword_matches.update(case.tags)
         for mark in _marks_of(case, has_timeout_plugin=item.config.pluginmanager.hasplugin("timeout")):
             item.add_marker(mark)
@@ -135,13 +138,13 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
     Raises:
         CollectError: no such file, or one that can't be used.
     """
-    cases: list[GoldenCase] = []
+    runs: list[CaseRun] = []
     try:
         for path in _marked_files(metafunc.definition.path, marker):
-            cases += load_cases(path, metafunc.definition.session).cases
+            runs += expand_cases(load_cases(path, metafunc.definition.session), metafunc.config)
     except GoldenError as error:
         raise pytest.Collector.CollectError(_describe_faults(error, metafunc.config)) from None
-    if not cases:
+    if not runs:
         message = (
             f"marker ctx_golden{marker.args!r}: no golden file is matched, relative to the test's folder"
         )
@@ -151,21 +154,21 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
         "ctx_case",
         [
             pytest.param(
-                case,
-                id=item_name(case.id),
-                marks=[*_marks_of(case, has_timeout_plugin=has_timeout_plugin)],
+                run,
+                id=run.parameter_name,
+                marks=[*_marks_of(run.case, has_timeout_plugin=has_timeout_plugin)],
             )
-            for case in cases
+            for run in runs
         ],
+        indirect=True,
     )
 
 
 def add_tag_keywords(item: pytest.Item) -> None:
     """Let ``-k`` find a Python test by the tags of the case it runs."""
-    callspec = getattr(item, "callspec", None)
-    case = callspec.params.get("ctx_case") if callspec else None
-    if isinstance(case, GoldenCase):
-        item.extra_keyword_matches.update(case.tags)
+    run = None if isinstance(item, GoldenItem) else run_of(item)
+    if run is not None:
+        item.extra_keyword_matches.update(run.tags)
 
 
 def drop_claimed(config: pytest.Config, items: list[pytest.Item]) -> None:

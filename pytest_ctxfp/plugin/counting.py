@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ctxfp._tokens import TokenCounter, resolve_counter
-from pytest_ctxfp.plugin.options import get_settings
+from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,6 +8,7 @@ without a filter. After a stop, and under ``--lf``, nothing is concluded from wh
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,13 +17,14 @@ import pytest
 from pytest_ctxfp._snapshot_file import read_snapshots
 from pytest_ctxfp._snapshot_model import SnapshotFileError
 from pytest_ctxfp._snapshot_text import SNAPSHOT_FOLDER, module_candidates, snapshot_path
+from pytest_ctxfp.plugin.case_runs import SELECTION, CaseSelection, run_of
 from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.options import COLLECTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_ctxfp._records import CollectionRecord
+    from pytest_ctxfp._records import CasesRecord, CollectionRecord
     from pytest_ctxfp.plugin.facts import RunFacts
 
 _STOPPED = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
@@ -30,7 +32,7 @@ _STOPPED = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.
 
 def describe_collection(session: pytest.Session) -> CollectionRecord:
     """Return what this process has collected completely: the tests of whole modules, and whole folders."""
-    reports = {str(report.nodeid): report for report in session.config.stash.get(COLLECTED, [])}
+    reports = _reports_by_node(session.config)
     kept = set(session.items)
     whole = {}
     folders = []
@@ -44,11 +46,65 @@ def describe_collection(session: pytest.Session) -> CollectionRecord:
             items = _items_below(report, reports)
             if items is not None and kept.issuperset(items):
                 whole[str(snapshot_path(node.path))] = [names_below_file(item) for item in items]
+    is_cut, is_filtered = _is_cut_while_collecting(session.config), _is_filtered(session.config)
     return {
         "kind": "collection",
-        "whole": json.dumps({} if _is_cut_while_collecting(session.config) else whole),
-        "folders": json.dumps([] if _is_filtered(session.config) else folders),
+        "whole": json.dumps({} if is_cut else whole),
+        "folders": json.dumps([] if is_filtered else folders),
+        "items": len({str(item.nodeid) for item in session.items}),
     }
+
+
+def describe_cases(session: pytest.Session) -> CasesRecord:
+    """Return which golden cases this process is to run, and of which files they are all."""
+    config = session.config
+    selection = config.stash.get(SELECTION, CaseSelection(0, 0))
+    runs = [run for item in session.items if (run := run_of(item)) is not None]
+    kept = {run.place for run in runs}
+    covered: set[str] = set()
+    if not (_is_cut_while_collecting(config) or selection.note):
+        covered = {_shown(file, config) for file in _whole_golden_files(config, kept)}
+        if not _is_filtered(config):
+            covered |= {f"{_shown(path, config)}/" for path in _collected_folders(config)}
+    return {
+        "kind": "cases",
+        "selected": len(kept),
+        "total": selection.total,
+        "note": selection.note,
+        "fault": selection.fault,
+        "covered": sorted(covered),
+        "datasets": sorted({run.dataset for run in runs if run.dataset is not None}),
+        "context_versions": sorted({run.context_version for run in runs if run.context_version is not None}),
+    }
+
+
+def _whole_golden_files(config: pytest.Config, kept: set[tuple[str, int, str]]) -> Iterator[str]:
+    """Yield the golden files all of whose cases are kept, as items of their own or in Python tests."""
+    reports = _reports_by_node(config)
+    for nodeid, report in reports.items():
+        node = report.result[0].parent
+        if not isinstance(node, pytest.File) or str(node.nodeid) != nodeid:
+            continue  # as above: a node id on the command line picks cases out of a file
+        items = _items_below(report, reports) or []
+        places = {run.place for item in items if (run := run_of(item)) is not None}
+        for file in {place[0] for place in places}:
+            if kept.issuperset(place for place in places if place[0] == file):
+                yield file
+
+
+def _collected_folders(config: pytest.Config) -> Iterator[str]:
+    for nodeid, report in _reports_by_node(config).items():
+        node = report.result[0].parent
+        if isinstance(node, pytest.Directory) and str(node.nodeid) == nodeid:
+            yield str(node.path)
+
+
+def _shown(path: str, config: pytest.Config) -> str:
+    return os.path.relpath(path, config.rootpath).replace(os.sep, "/")
+
+
+def _reports_by_node(config: pytest.Config) -> dict[str, pytest.CollectReport]:
+    return {str(report.nodeid): report for report in config.stash.get(COLLECTED, [])}
 
 
 def _items_below(

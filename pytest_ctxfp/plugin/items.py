@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from pathlib import Path
 
 FIXTURES_OF = pytest.StashKey["dict[str, frozenset[str]]"]()
@@ -27,15 +27,37 @@ def names_below_file(item: pytest.Item) -> str:
 
 
 def command_for(item: pytest.Item, flag: str) -> str:
-    """Return the command that runs this one test with a flag, from where pytest was started."""
-    return f"pytest {shlex.quote(f'{shown_path(item.path, item.config)}::{names_below_file(item)}')} {flag}"
+    """Return the command that runs this one test with a flag, from where pytest was started.
+
+    The models and variants of the run go with it: a test's name holds them.
+    """
+    place = shlex.quote(f"{shown_path(item.path, item.config)}::{names_below_file(item)}")
+    return " ".join(["pytest", place, flag, *_labels_of_run(item.config)])
+
+
+def command_to_refresh(item: pytest.Item) -> str:
+    """Return the command that asks the agent anew for all that this run scored of an item."""
+    return command_for(item, " ".join(["--ctx-refresh", *_repeats_of_run(item.config)]))
 
 
 def command_to_ask(item: pytest.Item) -> str:
     """Return the command that asks and stores what an item needs, where this run looks for it."""
     folder = item.config.getoption("ctx_cache_dir")
-    flags = "--ctx-cache --ctx-on-miss=call"
-    return command_for(item, f"{flags} --ctx-cache-dir={shlex.quote(folder)}" if folder else flags)
+    place = [f"--ctx-cache-dir={shlex.quote(folder)}"] if folder else []
+    flags = ["--ctx-cache", "--ctx-on-miss=call", *place, *_repeats_of_run(item.config)]
+    return command_for(item, " ".join(flags))
+
+
+def _labels_of_run(config: pytest.Config) -> Iterator[str]:
+    for option in ("models", "variants"):
+        labels = config.getoption(f"ctx_{option}")
+        if labels:
+            yield shlex.quote(f"--ctx-{option}={','.join(labels)}")
+
+
+def _repeats_of_run(config: pytest.Config) -> list[str]:
+    n = config.getoption("ctx_repeat")
+    return [f"--ctx-repeat={n}"] if n > 1 else []
 
 
 def shown_path(path: Path, config: pytest.Config) -> str:

@@ -5,18 +5,17 @@ from __future__ import annotations
 import argparse
 import os
 import re
-from dataclasses import dataclass
 from fnmatch import fnmatch
+from itertools import product
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
     from decimal import Decimal
+    from fractions import Fraction
     from pathlib import Path
 
-    from pytest_ctxfp._limits import Limits
-    from pytest_ctxfp._store import CacheMode
 
 GOLDEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 DEFAULT_GOLDEN_FILES = [
@@ -31,56 +30,11 @@ INI_CHOICES = {
 }
 _AMOUNT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _MAX_DIGITS = 18
+_MAX_REPEAT = 1_000
+_LABELS = ("ctx_models", "ctx_variants")
+REPORT_SUFFIXES = (".json", ".md")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
-    """What the options, the ini file and the environment say together.
-
-    Attributes:
-        rootdir: pytest's rootdir; relative paths of the ini file start here.
-        mode: how the trace cache is used.
-        cache_dir: folder of the traces.
-        on_miss: ``call`` the agent, ``fail`` or ``skip`` where no answer is stored.
-        agent_paths: patterns of the files that make the agent what it is.
-        context_paths: patterns of the files that stand for the context where there is no assembler.
-        agent_env: names of environment variables that the agent reads.
-        agent_packages: names of installed packages that make the agent what it is.
-        data_paths: patterns of the files that the agent reads.
-        limits: what the run may spend, or None where it is not limited.
-        model: label of the model, unless the fixture ``ctx_model`` gives one.
-        snapshot_create: write snapshots that are missing.
-        snapshot_update: write snapshots that are missing or changed.
-        snapshot_update_layers: names and globs of layers in which a change is accepted.
-        snapshot_prune: delete snapshots that this run has proven to be unused.
-        snapshot_text: where the texts of snapshots are kept: ``commit``, ``local`` or ``none``.
-        tokens: how tokens are counted: ``estimate``, ``tiktoken`` or ``off``.
-        redact: regular expressions of what is left out of files and failures.
-        redact_defaults: whether what looks like an API key is left out too.
-    """
-
-    rootdir: Path
-    mode: CacheMode
-    cache_dir: Path
-    on_miss: str
-    agent_paths: tuple[str, ...]
-    context_paths: tuple[str, ...]
-    agent_env: tuple[str, ...]
-    agent_packages: tuple[str, ...]
-    data_paths: tuple[str, ...]
-    limits: Limits | None
-    model: str
-    snapshot_create: bool
-    snapshot_update: bool
-    snapshot_update_layers: tuple[str, ...]
-    snapshot_prune: bool
-    snapshot_text: str
-    tokens: str
-    redact: tuple[str, ...]
-    redact_defaults: bool
-
-
-SETTINGS = pytest.StashKey[Settings]()
 COLLECTED = pytest.StashKey["list[pytest.CollectReport]"]()
 """The reports of what was collected, which the evidence for unused snapshots is drawn from."""
 
@@ -90,6 +44,8 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("ctxfp", "golden cases, trace cache and context snapshots")
     _add_cache_options(group)
     _add_limit_options(group)
+    _add_run_options(group)
+    _add_report_options(group)
     _add_snapshot_options(group)
     _add_ini_options(parser)
 
@@ -129,7 +85,7 @@ def _add_limit_options(group: pytest.OptionGroup) -> None:
     group.addoption(
         "--ctx-max-calls",
         metavar="N",
-        type=_read_max_calls,
+        type=_read_number,
         help="make at most N calls in this run, on all workers together; what is beyond is skipped",
     )
     group.addoption(
@@ -137,6 +93,88 @@ def _add_limit_options(group: pytest.OptionGroup) -> None:
         metavar="USD",
         type=_read_max_cost,
         help="make no further call once calls have cost this much, or one has cost an unknown amount",
+    )
+
+
+def _add_run_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--ctx-repeat",
+        metavar="N",
+        type=_read_count,
+        default=1,
+        help="ask for N answers to each case; each is stored for itself (default: 1)",
+    )
+    group.addoption(
+        "--ctx-models",
+        metavar="A,B",
+        type=_read_names,
+        default=(),
+        help="run each case once for each of these models, which the agent is told as 'model'",
+    )
+    group.addoption(
+        "--ctx-variants",
+        metavar="A,B",
+        type=_read_names,
+        default=(),
+        help="run each case once for each of these variants, which the assembler is told as 'variant'",
+    )
+    group.addoption(
+        "--ctx-tags",
+        metavar="A,B",
+        type=_read_tags,
+        help="run only the cases that have one of these tags",
+    )
+    group.addoption(
+        "--ctx-subset",
+        metavar="SUBSET",
+        type=_read_subset,
+        help="run only some of the cases, the same ones every time: a count (20), a share (0.2 or 20%%),"
+        " per-tag or per-tag:K",
+    )
+
+
+def _add_report_options(group: pytest.OptionGroup) -> None:
+    group.addoption(
+        "--ctx-report",
+        metavar="PATH",
+        action="append",
+        type=_read_report_path,
+        default=[],
+        help="write what the run came to: PATH.json for programs and as a baseline, PATH.md for people",
+    )
+    group.addoption(
+        "--ctx-baseline",
+        metavar="PATH",
+        help="compare with the run whose JSON report this is: only what got worse fails the run",
+    )
+    group.addoption(
+        "--ctx-allow-incomplete",
+        action="store_true",
+        help="take a baseline whose run was interrupted",
+    )
+    group.addoption(
+        "--ctx-confirm",
+        metavar="N",
+        type=_read_number,
+        default=4,
+        help="ask N times more where a case passed in the baseline, its key changed and it fails"
+        " (default: 4)",
+    )
+    group.addoption(
+        "--ctx-min-accuracy",
+        metavar="[TAG=]SHARE",
+        action="append",
+        type=_read_min_accuracy,
+        default=[],
+        help="fail the run below this accuracy (0.8 or 80%%), instead of for each case that fails;"
+        " with a tag, for the cases that have it",
+    )
+    group.addoption(
+        "--ctx-audit",
+        metavar="N",
+        type=_read_number,
+        default=0,
+        help="ask N cases that are answered from the cache again, and say how many verdicts agree",
     )
 
 
@@ -228,6 +266,12 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         type="bool",
         default=True,
     )
+    parser.addini(
+        "ctx_step_summary",
+        "append the run's Markdown report to the file that GITHUB_STEP_SUMMARY names",
+        type="bool",
+        default=False,
+    )
 
 
 def add_no_cache_option(parser: pytest.Parser, args: list[str]) -> None:
@@ -261,6 +305,19 @@ def check_options(config: pytest.Config) -> None:
         raise pytest.UsageError(message)
     if "" in layers:
         message = "--ctx-snapshot-update-layer takes the name of a layer, or a glob such as 'Document*'"
+        raise pytest.UsageError(message)
+    if config.getoption("ctx_audit") and on_miss != "call":
+        message = f"--ctx-audit asks again and --ctx-on-miss={on_miss} asks nobody: drop one"
+        raise pytest.UsageError(message)
+    labels = [name for option in _LABELS for name in config.getoption(option)]
+    if not all(label.isprintable() for label in labels):
+        message = f"--ctx-models and --ctx-variants take names that can be shown, not {labels!r}"
+        raise pytest.UsageError(message)
+    both = [f"{model}-{variant}" for model, variant in product(*map(config.getoption, _LABELS))]
+    if len(set(both)) < len(both):
+        message = (
+            f"--ctx-models and --ctx-variants together name two tests alike: {sorted(both)!r}; rename one"
+        )
         raise pytest.UsageError(message)
     for name, choices in INI_CHOICES.items():
         value = config.getini(name)
@@ -310,51 +367,68 @@ def _is_matched(path: Path, pattern: str, session: pytest.Session) -> bool:
     return path.is_relative_to(rootdir) and fnmatch(path.relative_to(rootdir).as_posix(), pattern)
 
 
-def get_settings(config: pytest.Config) -> Settings:
-    """Return the settings of this process, parsed when they are first asked for."""
-    if SETTINGS not in config.stash:
-        config.stash[SETTINGS] = _parse_settings(config)
-    return config.stash[SETTINGS]
-
-
-def _parse_settings(config: pytest.Config) -> Settings:
-    return Settings(
-        rootdir=config.rootpath,
-        mode=_cache_mode(config),
-        cache_dir=config.rootpath / (_configured_cache_dir(config) or DEFAULT_CACHE_DIR),
-        on_miss=config.getoption("ctx_on_miss"),
-        agent_paths=tuple(config.getini("ctx_agent_paths")),
-        context_paths=tuple(config.getini("ctx_context_paths")),
-        agent_env=tuple(config.getini("ctx_agent_env")),
-        agent_packages=tuple(config.getini("ctx_agent_packages")),
-        data_paths=tuple(config.getini("ctx_data_paths")),
-        limits=_parse_limits(config),
-        model=config.getini("ctx_model") or DEFAULT_MODEL,
-        snapshot_create=config.getoption("ctx_snapshot_create") or config.getoption("ctx_snapshot_update"),
-        snapshot_update=config.getoption("ctx_snapshot_update"),
-        snapshot_update_layers=tuple(config.getoption("ctx_snapshot_update_layer")),
-        snapshot_prune=config.getoption("ctx_snapshot_prune"),
-        snapshot_text=config.getini("ctx_snapshot_text"),
-        tokens=config.getini("ctx_tokens"),
-        redact=tuple(config.getini("ctx_redact")),
-        redact_defaults=config.getini("ctx_redact_defaults"),
-    )
-
-
-def _parse_limits(config: pytest.Config) -> Limits | None:
-    max_calls, max_cost = config.getoption("ctx_max_calls"), config.getoption("ctx_max_cost")
-    if max_calls is None and max_cost is None:
-        return None
-    from pytest_ctxfp._limits import Limits
-
-    return Limits(max_calls=max_calls, max_cost=max_cost)
-
-
-def _read_max_calls(text: str) -> int:
+def _read_number(text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) <= _MAX_DIGITS):
-        message = f"{text!r} is no number of calls: write a whole number, such as 20"
+        message = f"{text!r}: write a whole number, such as 20"
         raise argparse.ArgumentTypeError(message)
     return int(text)
+
+
+def _read_count(text: str) -> int:
+    number = _read_number(text)
+    if not 1 <= number <= _MAX_REPEAT:
+        message = f"{text!r}: write a number from 1 to {_MAX_REPEAT}"
+        raise argparse.ArgumentTypeError(message)
+    return number
+
+
+def _read_names(text: str) -> tuple[str, ...]:
+    names = tuple(name for piece in text.split(",") if (name := piece.strip()))
+    if not names or len(set(names)) < len(names):
+        message = f"{text!r}: write different names, separated by commas, such as small,large"
+        raise argparse.ArgumentTypeError(message)
+    return names
+
+
+def _read_tags(text: str) -> str:
+    if not text:  # select_cases takes it for "no filter", but here a variable was not set
+        message = "'' names no tag: write them separated by commas, or leave the flag out"
+        raise argparse.ArgumentTypeError(message)
+    return _checked_selection(text, tags=text)
+
+
+def _read_subset(text: str) -> str:
+    return _checked_selection(text, subset=text)
+
+
+def _checked_selection(text: str, *, tags: str = "", subset: str | None = None) -> str:
+    from pytest_ctxfp._select import check_selection
+
+    try:
+        check_selection(tags, subset)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(str(error)) from None
+    return text
+
+
+def _read_report_path(text: str) -> str:
+    if not text.lower().endswith(REPORT_SUFFIXES):
+        message = f"{text!r}: write a path that ends in {' or '.join(REPORT_SUFFIXES)}"
+        raise argparse.ArgumentTypeError(message)
+    return text
+
+
+def _read_min_accuracy(text: str) -> tuple[str | None, Fraction]:
+    from fractions import Fraction
+
+    tag, _, share = text.rpartition("=")
+    percent = share.endswith("%")
+    number = share.removesuffix("%")
+    value = Fraction(number) / (100 if percent else 1) if _AMOUNT.fullmatch(number) else Fraction(-1)
+    if not 0 <= value <= 1 or len(number) > _MAX_DIGITS:
+        message = f"{text!r}: write a share from 0 to 1, such as 0.8 or 80%, for a tag as tag=0.8"
+        raise argparse.ArgumentTypeError(message)
+    return (tag or None, value)
 
 
 def _read_max_cost(text: str) -> Decimal:
@@ -371,7 +445,7 @@ def is_cache_asked_for(config: pytest.Config) -> bool:
     return (
         is_cache_flag_given(config)
         or config.getini("ctx_cache")
-        or (config.getoption("ctx_no_cache") and _configured_cache_dir(config) is not None)
+        or (config.getoption("ctx_no_cache") and configured_cache_dir(config) is not None)
     )
 
 
@@ -381,18 +455,8 @@ def is_cache_flag_given(config: pytest.Config) -> bool:
     return any(flags) or config.getoption("ctx_on_miss") != "call"
 
 
-def _cache_mode(config: pytest.Config) -> CacheMode:
-    """Settle the one mode from the flags, the ini file and the environment."""
-    from pytest_ctxfp._store import CacheMode
-
-    if not is_cache_asked_for(config):
-        return CacheMode.OFF
-    if config.getoption("ctx_no_cache") or config.getoption("ctx_refresh"):
-        return CacheMode.REFRESH
-    return CacheMode.AUTO if config.getoption("ctx_on_miss") == "call" else CacheMode.REPLAY
-
-
-def _configured_cache_dir(config: pytest.Config) -> str | None:
+def configured_cache_dir(config: pytest.Config) -> str | None:
+    """Return the folder of the traces where one is named; the flag's is relative to where pytest started."""
     flag = config.getoption("ctx_cache_dir")
     return (
         (flag and os.path.join(config.invocation_params.dir, flag))
@@ -400,6 +464,17 @@ def _configured_cache_dir(config: pytest.Config) -> str | None:
         or config.getini("ctx_cache_dir")
         or None
     )
+
+
+def are_calls_limited(config: pytest.Config) -> bool:
+    """Say whether a flag limits what the run may spend."""
+    return config.getoption("ctx_max_calls") is not None or config.getoption("ctx_max_cost") is not None
+
+
+def are_cases_judged_together(config: pytest.Config) -> bool:
+    """Say whether a flag selects cases, or wants a report of them or a verdict on all of them."""
+    names = ("ctx_tags", "ctx_subset", "ctx_report", "ctx_baseline", "ctx_min_accuracy")
+    return any(config.getoption(name) for name in names)
 
 
 def are_snapshots_asked_for(config: pytest.Config) -> bool:

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_ctxfp._errors import CtxfpError, first_line
 from pytest_ctxfp._redaction import Redactor, compile_patterns
-from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.reports import change_texts
+from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
     import pluggy
@@ -18,11 +18,12 @@ if TYPE_CHECKING:
 
 REDACTOR = pytest.StashKey[Redactor]()
 
-# What names a case, a test or a file, or is to be read back as it is.
+# What names a case, a test or a file, is to be read back as it is, or was redacted field by field.
 _KEPT = frozenset(
     (
         *("kind", "id", "tags", "state", "key", "model", "file", "text_file", "entry", "text"),
         *("names", "whole", "folders", "matched_names"),
+        *("variant", "scorer", "recorded_at", "report"),
     )
 )
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_ctxfp._records import SnapshotRecord
-    from pytest_ctxfp.plugin.options import Settings
+    from pytest_ctxfp.plugin.settings import Settings
 
 
 def write_accepted(records: Iterable[SnapshotRecord]) -> list[str]:

@@ -20,10 +20,10 @@ from pytest_ctxfp._snapshot_rules import layer_names
 from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._tokens import check_budget
 from pytest_ctxfp.plugin.counting import get_counter, take_notes
+from pytest_ctxfp.plugin.item_records import add_record, add_section
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
-from pytest_ctxfp.plugin.options import get_settings
 from pytest_ctxfp.plugin.redacting import get_redactor
-from pytest_ctxfp.plugin.session import add_record, add_section
+from pytest_ctxfp.plugin.settings import get_settings
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
 from pytest_ctxfp.plugin.splitting import splitter_of
 

@@ -2,33 +2,40 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
 from pytest_ctxfp.plugin.options import DEFAULT_MODEL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from pytest_ctxfp._records import CaseRecord, SnapshotRecord
+    from pytest_ctxfp._fold import CaseFold
+    from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._suite import Identity
     from pytest_ctxfp.plugin.facts import RunFacts
-    from pytest_ctxfp.plugin.options import Settings
+    from pytest_ctxfp.plugin.settings import Settings
 
-SNAPSHOT_STATES = ("matched", "changed", "missing", "written", "not written")
 _LABEL_WIDTH = 11
 _SHORT_SHA = 12
 _MAX_ROWS = 20
 _MAX_NAME = 60
 
 
-def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> list[str]:
+def render_summary(
+    facts: RunFacts, settings: Settings, identity: Identity, *, verbose: bool = False
+) -> list[str]:
     """Return the lines of the summary.
+
+    Args:
+        facts: what the run's reports said.
+        settings: what flags and ini options say.
+        identity: what makes the agent what it is.
+        verbose: say of each case why its answer was missing.
 
     Example::
 
@@ -44,93 +51,34 @@ def render_summary(facts: RunFacts, settings: Settings, identity: Identity) -> l
         accuracy   96% (24 of 25; 95% interval 80.5% to 99.3%)
           orders   90% (9 of 10; 95% interval 59.6% to 98.2%)
     """
-    cases, calls = facts.cases(), facts.helper_calls()
-    both = [*cases, *calls]
+    samples, calls = facts.cases(), facts.helper_calls()
+    both = [*samples, *calls]
+    cases = fold_cases(facts)
     blocks = [
         ("cache", _describe_cache(settings)),
         ("identity", [_describe_identity(both, identity, settings)]),
+        ("selected", _describe_selection(facts)),
         ("cases", [_count_cases(cases)] if cases else []),
-        ("answers", [_count_answers(cases)] if cases else []),
+        ("flaky", _list_flaky(cases)),
+        ("answers", [_count_answers(samples)] if samples else []),
+        ("confirming", _count_confirming(facts.confirming())),
+        ("audit", [escape_line(line) for line in describe_audit(facts.audits())]),
+        ("variants", [escape_line(line) for line in describe_shared_contexts(facts)]),
         ("calls", [f"{len(calls)}: {_count_answers(calls)}"] if calls else []),
-        ("missed", _count_reasons(both)),
+        ("missed", [*_count_reasons(both), *(_list_missed(both) if verbose else ())]),
         ("not asked", _list_unasked(both)),
-        ("re-scored", _list_rescored(cases)),
+        ("re-scored", _list_rescored(samples)),
         ("served", _list_served(both)),
-        ("cost", [_sum_costs(facts.calls(), both)]),
-        ("scorers", _sum_judge_costs(facts.judged(), cases)),
+        ("cost", [_sum_costs(facts.calls(), [*both, *facts.confirming()])]),
+        ("scorers", _sum_judge_costs(facts.judged(), samples)),
         ("accuracy", _measure_accuracy(cases) if cases else []),
         ("warning", _list_problems(both)),
     ]
-    return [line for label, lines in blocks for line in _block(label, lines)]
+    return [line for label, lines in blocks for line in block(label, lines)]
 
 
-def render_snapshots(facts: RunFacts, settings: Settings) -> list[str]:
-    """Return the lines on snapshots, none where no context was checked and none is unused.
-
-    Example::
-
-        snapshots  12 matched, 1 changed, 2 written, 1 unused
-          changed  tests/__ctxfp__/test_support.ctxfp: test_context#0
-          written  tests/__ctxfp__/test_support.ctxfp: test_greeting#0 (accepted: Identity)
-                   tests/__ctxfp__/test_support.ctxfp: test_refund#0
-          unused   tests/__ctxfp__/test_old.ctxfp: test_gone#0
-                   delete them with the same command and --ctx-snapshot-prune
-    """
-    snapshots = facts.snapshots()
-    counts = Counter(record["state"] for record in snapshots)
-    fate = "pruned" if settings.snapshot_prune else "unused"
-    counts[fate] = sum(map(len, facts.unused.values()))
-    parts = [f"{counts[state]} {state}" for state in (*SNAPSHOT_STATES, fate) if counts[state]]
-    lines = list(_block("snapshots", [", ".join(parts)] if parts else []))
-    for state in SNAPSHOT_STATES[1:]:
-        named = [_name_snapshot(record, settings) for record in snapshots if record["state"] == state]
-        lines += _block(f"  {state}", _capped(named))
-    lines += _block(f"  {fate}", _list_unused(facts, settings))
-    return [*lines, *_block("warning", _list_idle_names(snapshots, settings))]
-
-
-def _name_snapshot(record: SnapshotRecord, settings: Settings) -> str:
-    name = _place_snapshot(Path(record["file"]), json.loads(record["key"]), settings)
-    accepted = record.get("accepted")
-    return f"{name} (accepted: {', '.join(accepted)})" if accepted else name
-
-
-def _place_snapshot(file: Path, key: str, settings: Settings) -> str:
-    shown = file.relative_to(settings.rootdir) if file.is_relative_to(settings.rootdir) else file
-    return escape_line(f"{shown}: {key}")
-
-
-def _list_unused(facts: RunFacts, settings: Settings) -> list[str]:
-    names = [_place_snapshot(file, key, settings) for file, keys in facts.unused.items() for key in keys]
-    if not names or settings.snapshot_prune:
-        return _capped(names)
-    return [*_capped(names), "delete them with the same command and --ctx-snapshot-prune"]
-
-
-def _list_idle_names(snapshots: list[SnapshotRecord], settings: Settings) -> list[str]:
-    """Name accepted layers that no context has, and redactions that found nothing in any context."""
-    fitting = {name for record in snapshots for name in record.get("matched_names", [])}
-    idle = [name for name in dict.fromkeys(settings.snapshot_update_layers) if name not in fitting]
-    lines = [
-        f"--ctx-snapshot-update-layer={escape_line(name)}: no layer of this run has that name"
-        for name in idle
-    ]
-    lines += dict.fromkeys(escape_line(note) for record in snapshots for note in record.get("notes", []))
-    redacted = _never_found(record.get("redacted", {}) for record in snapshots)
-    ignored = _never_found(record.get("ignored", {}) for record in snapshots)
-    lines += [f"redact {pattern}: found in no context" for pattern in redacted]
-    return lines + [f"ignore {name}: no context has such a layer" for name in ignored]
-
-
-def _never_found(records: Iterable[dict[str, bool]]) -> list[str]:
-    found: dict[str, bool] = {}
-    for record in records:
-        for name, matched in record.items():
-            found[name] = found.get(name, False) or matched
-    return [name for name, matched in found.items() if not matched]
-
-
-def _block(label: str, lines: Iterable[str]) -> Iterator[str]:
+def block(label: str, lines: Iterable[str]) -> Iterator[str]:
+    """Yield lines behind a label, which stands before the first one."""
     for line in lines:
         yield f"{label:<{_LABEL_WIDTH}}{line}"
         label = ""
@@ -170,19 +118,117 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
     return escape_line(", ".join(parts))
 
 
-def _count_cases(cases: list[CaseRecord]) -> str:
+def _describe_selection(facts: RunFacts) -> list[str]:
+    """Say how many of the collected cases run: ``12 of 53 cases (tags orders)``."""
+    selection = facts.selection
+    if selection is None or selection["selected"] == selection["total"]:
+        return []
+    counts = f"{selection['selected']} of {selection['total']} cases"
+    note = selection["note"]
+    return [escape_line(note if note.startswith(counts) else f"{counts} {note}".strip())]
+
+
+def _count_cases(cases: list[SummedCase]) -> str:
     counts = Counter(map(_fate, cases))
     order = ("passed", "failed", "failed as expected", "error", "skipped", "refused")
     parts = [f"{counts[fate]} {fate}" for fate in order if counts[fate] or fate in {"passed", "failed"}]
     return f"{len(cases)}: {', '.join(parts)}"
 
 
-def _fate(record: CaseRecord) -> str:
-    if "passed" not in record:
-        return record["state"]
-    if record["passed"]:
-        return "passed"
-    return "failed as expected" if record.get("xfailed") else "failed"
+def _fate(case: SummedCase) -> str:
+    state = case.fold.state
+    if state == "failed" and case.is_xfailed:
+        return "failed as expected"
+    return "refused" if state == "skipped" and case.is_refused else state
+
+
+def _list_flaky(cases: list[SummedCase]) -> list[str]:
+    """Name the cases whose samples disagree: ``total_orders: 2 of 3 passed``."""
+    several = len({case.label for case in cases if case.fold.has_verdict}) > 1
+    return capped(
+        [
+            f"{_shorten(case.fold.id)}{f' [{_shorten(case.label)}]' if several else ''}:"
+            f" {case.fold.passes} of {case.fold.samples} passed"
+            for case in cases
+            if case.fold.flaky
+        ]
+    )
+
+
+def _count_confirming(records: list[CaseRecord]) -> list[str]:
+    """Say what was asked for only because a case got worse under a changed key."""
+    if not records:
+        return []
+    cases = {(record["id"], record["model"], record.get("variant")) for record in records}
+    return [f"{_plural(len(records), 'further answer')} to {_plural(len(cases), 'case')} that got worse"]
+
+
+def describe_shared_contexts(facts: RunFacts) -> list[str]:
+    """Say of how many cases several variants have the same context, so that what they differ in is noise.
+
+    Example::
+
+        variants a and b have the same context in 2 cases: one answer stands for all
+    """
+    shared: Counter[tuple[str, str]] = Counter()
+    for records in _records_by_key(facts).values():
+        labels = sorted({record["variant"] for record in records})
+        if len(labels) > 1:
+            n_asked = sum(record["state"] != "hit" for record in records)
+            meaning = "one answer stands for all" if n_asked < 2 else "what their answers differ in is noise"
+            shared[" and ".join(labels), meaning] += 1
+    return [
+        f"variants {labels} have the same context in {_plural(n, 'case')}: {meaning}"
+        for (labels, meaning), n in sorted(shared.items())
+    ]
+
+
+def _records_by_key(facts: RunFacts) -> dict[tuple[str, str, str], list[CaseRecord]]:
+    """Return the first samples of cases with variants by file, model and key."""
+    groups: dict[tuple[str, str, str], list[CaseRecord]] = {}
+    for (nodeid, _), records in facts.by_case().items():
+        for record in records:
+            if "variant" in record and "key" in record and not record["sample"]:
+                place = (nodeid.partition("::")[0], record["model"], record["key"])
+                groups.setdefault(place, []).append(record)
+    return groups
+
+
+def describe_audit(audits: list[CaseRecord]) -> list[str]:
+    """Say how many stored answers got the same verdict when they were asked for again."""
+    if not audits:
+        return []
+    scored = [record for record in audits if "passed" in record]
+    n_agreed = sum(record["passed"] == record["passed_then"] for record in scored)
+    n_errors = len(audits) - len(scored)
+    errors = f", {n_errors} ended with an error" if n_errors else ""
+    lines = [
+        f"{n_agreed} of {len(scored)} stored answers that were asked again have the same verdict{errors}"
+    ]
+    for record in scored:
+        if record["passed"] != record["passed_then"]:
+            then, now = (
+                "passed" if passed else "failed" for passed in (record["passed_then"], record["passed"])
+            )
+            lines.append(f"{record['id']}: stored {then}, asked again {now}")
+    return lines
+
+
+def describe_other_calls(facts: RunFacts) -> list[str]:
+    """Say what calls cost that stand in no case of a report, so that its figures are not taken for all.
+
+    Example::
+
+        2 calls stand in no case (failed, repeated, an audit's or a test's own): spent 0.5000 USD
+    """
+    told = {id(record) for records in facts.by_case().values() for record in records if "passed" in record}
+    others = [record for record in facts.calls() if id(record) not in told]
+    if not others:
+        return []
+    n_calls = sum(record["calls"] for record in others)
+    stand = "stands" if n_calls == 1 else "stand"
+    which = "failed, repeated, an audit's or a test's own"
+    return [f"{_plural(n_calls, 'call')} {stand} in no case ({which}): spent {_total(others)}"]
 
 
 def _count_answers(cases: list[CaseRecord]) -> str:
@@ -204,10 +250,21 @@ def _count_answers(cases: list[CaseRecord]) -> str:
     return ", ".join(parts) + (f"; oldest hit {shorten_time(min(dates))}" if dates else "")
 
 
-def _count_reasons(cases: list[CaseRecord]) -> list[str]:
-    reasons = Counter("; ".join(record["why"]) for record in cases if record.get("why"))
-    refused = Counter(record["reason"] for record in cases if record["state"] == "refused")
-    return _capped([f"{n} {escape_line(reason)}" for reason, n in (reasons + refused).most_common()])
+def _count_reasons(records: list[CaseRecord]) -> list[str]:
+    """Group the misses by why: ``2 context: Current Facts``; and what the refused ones would cost."""
+    reasons = Counter("; ".join(record["why"]) for record in records if record.get("why"))
+    lines = capped([f"{n} {escape_line(reason)}" for reason, n in reasons.most_common()])
+    refused = [record for record in records if record["state"] == "refused"]
+    return [*lines, f"asking would cost {_total(refused, 'estimated_cost')}"] if refused else lines
+
+
+def _list_missed(records: list[CaseRecord]) -> list[str]:
+    """Say of each case why its answer was missing, with figures."""
+    return [
+        f"  {_name(record)}: {escape_line('; '.join(record['why_detail']))}"
+        for record in records
+        if record.get("why_detail")
+    ]
 
 
 def _list_unasked(records: list[CaseRecord]) -> list[str]:
@@ -217,7 +274,7 @@ def _list_unasked(records: list[CaseRecord]) -> list[str]:
         if "limit" in record:
             by_limit.setdefault(record["limit"].removeprefix("not asked: "), []).append(_name(record))
     return [
-        f"{len(names)} {escape_line(limit)}: {', '.join(_capped(sorted(names)))}"
+        f"{len(names)} {escape_line(limit)}: {', '.join(capped(sorted(names)))}"
         for limit, names in by_limit.items()
     ]
 
@@ -251,7 +308,7 @@ def _list_served(records: list[CaseRecord]) -> list[str]:
     for (model, old), n in stale.items():
         served = ", ".join(sorted(now[model]))
         lines.append(f"{_plural(n, 'hit')} recorded by {old}, though {model} is now served by {served}")
-    return _capped([escape_line(line) for line in lines])
+    return capped([escape_line(line) for line in lines])
 
 
 def _list_rescored(cases: list[CaseRecord]) -> list[str]:
@@ -264,11 +321,11 @@ def _list_rescored(cases: list[CaseRecord]) -> list[str]:
         for record in changed
     ]
     n_kept = sum(record not in changed for record in rescored)
-    return [*_capped(lines), *([f"{n_kept} with the verdict they had"] if n_kept else [])]
+    return [*capped(lines), *([f"{n_kept} with the verdict they had"] if n_kept else [])]
 
 
-def _sum_costs(calls: list[CaseRecord], cases: list[CaseRecord]) -> str:
-    hits = [record for record in cases if record["state"] == "hit"]
+def _sum_costs(calls: list[CaseRecord], answers: list[CaseRecord]) -> str:
+    hits = [record for record in answers if record["state"] == "hit"]
     return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
 
 
@@ -291,26 +348,32 @@ def _total(records: list[CaseRecord], name: str = "cost") -> str:
     return f"{sum(costs):.4f} USD{unknown}"
 
 
-def _measure_accuracy(cases: list[CaseRecord]) -> list[str]:
-    scored = [record for record in cases if "passed" in record]
+def _measure_accuracy(cases: list[SummedCase]) -> list[str]:
+    scored = [case.fold for case in cases if case.fold.has_verdict]
     if not scored:
         return ["none: no answer was scored"]
-    by_tag: dict[str, list[CaseRecord]] = {}
-    for record in scored:
-        for tag in dict.fromkeys(record["tags"]):
-            by_tag.setdefault(tag, []).append(record)
-    width = max((len(_shorten(tag)) for tag in by_tag), default=0)
-    rows = [f"  {_shorten(tag):<{width}}  {_share(records)}" for tag, records in sorted(by_tag.items())]
+    labels: dict[str, list[CaseFold]] = {}
+    by_tag: dict[str, list[CaseFold]] = {}
+    for case in cases:
+        if case.fold.has_verdict:
+            labels.setdefault(case.label, []).append(case.fold)
+            for tag in case.fold.tags:
+                by_tag.setdefault(tag, []).append(case.fold)
+    groups = [*(sorted(labels.items()) if len(labels) > 1 else ()), *sorted(by_tag.items())]
+    width = max((len(_shorten(name)) for name, _ in groups), default=0)
+    rows = [f"  {_shorten(name):<{width}}  {_share(folds)}" for name, folds in groups]
     n_unscored = len(cases) - len(scored)
     unscored = f"; {n_unscored} without a verdict not counted" if n_unscored else ""
-    return [_share(scored) + unscored, *_capped(rows)]
+    return [_share(scored) + unscored, *capped(rows)]
 
 
-def _share(records: list[CaseRecord]) -> str:
-    n, n_passed = len(records), sum(record["passed"] for record in records)
-    low, high = wilson_interval(n_passed, n)
+def _share(folds: list[CaseFold]) -> str:
+    """Return the mean pass rate of some cases, what it is made of, and its interval."""
+    n, rates = len(folds), sum(fold.pass_rate for fold in folds)
+    low, high = wilson_interval(min(rates, n), n)
     interval = f"95% interval {format_percent(low)} to {format_percent(high)}"
-    return f"{format_percent(n_passed / n)} ({n_passed} of {n}; {interval})"
+    counted = f"{rates:.4g} of {n}"
+    return f"{format_percent(min(rates / n, 1.0))} ({counted}; {interval})"
 
 
 def _list_problems(cases: list[CaseRecord]) -> list[str]:
@@ -320,7 +383,7 @@ def _list_problems(cases: list[CaseRecord]) -> list[str]:
         if "corrupt" in record
     ]
     unstored = [record for record in cases if "unstored" in record]
-    lines = _capped(corrupt)
+    lines = capped(corrupt)
     if unstored:
         reason = escape_line(unstored[0]["unstored"])
         lines.append(f"{_plural(len(unstored), 'answer')} could not be stored: {reason}")
@@ -328,7 +391,8 @@ def _list_problems(cases: list[CaseRecord]) -> list[str]:
     return [*lines, *map(escape_line, notes)]
 
 
-def _capped(lines: list[str]) -> list[str]:
+def capped(lines: list[str]) -> list[str]:
+    """Return the first lines of a long list, and how many more there are."""
     return (
         lines if len(lines) <= _MAX_ROWS else [*lines[:_MAX_ROWS], f"... and {len(lines) - _MAX_ROWS} more"]
     )

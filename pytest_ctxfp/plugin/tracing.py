@@ -12,33 +12,33 @@ from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 import pytest
 
 from pytest_ctxfp._chain import Call
-from pytest_ctxfp._display import escape_surrogates
-from pytest_ctxfp._errors import AgentError, CacheMiss, CtxfpError, first_line
-from pytest_ctxfp._limits import LimitReached
+from pytest_ctxfp._errors import AgentError, CtxfpError, first_line
 from pytest_ctxfp._loop import run_without_loop, within
 from pytest_ctxfp._model import GoldenCase
 from pytest_ctxfp._reads import free_names, read_texts
-from pytest_ctxfp._records import outcome_record, unscored_record
 from pytest_ctxfp._suite import Suite
 from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
-from pytest_ctxfp.plugin.counting import take_notes
-from pytest_ctxfp.plugin.items import command_for, command_to_ask, fixtures_of, shown_path
-from pytest_ctxfp.plugin.options import get_settings
-from pytest_ctxfp.plugin.session import add_record, get_runner
+from pytest_ctxfp.plugin.case_runs import model_named_for, run_for, run_of
+from pytest_ctxfp.plugin.collect import GoldenItem
+from pytest_ctxfp.plugin.items import command_to_refresh, fixtures_of, shown_path
+from pytest_ctxfp.plugin.runner import get_runner
+from pytest_ctxfp.plugin.sampling import CaseSampler
+from pytest_ctxfp.plugin.settings import get_settings
 from pytest_ctxfp.plugin.splitting import splitter_of
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Mapping
 
     from pytest_ctxfp._model import CaseView, JSONValue
-    from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._runner import Outcome
+    from pytest_ctxfp.plugin.case_runs import CaseRun
 
     Settle = Callable[[object, float | None], Awaitable[object]]
 
 T = TypeVar("T")
 CASE_SEEN = pytest.StashKey[bool]()
+MODEL_SEEN = pytest.StashKey[bool]()
 
 
 class CaseTracer:
@@ -52,6 +52,7 @@ class CaseTracer:
         self._request = request
         self._runner = get_runner(request.config)
         self._notes: list[str] = []
+        self._agent_asked_for_model = False
 
     def __call__(self, case: GoldenCase) -> Outcome:
         """Find or pay for the answer to a case and score it; ``check()`` of what comes back asserts.
@@ -66,10 +67,10 @@ class CaseTracer:
             raise CtxfpError(message)
         if _is_loop_running():
             # In an async test this is the awaitable; anything else done with it says so.
-            return PendingOutcome(self._resolve(case, _settle_in_test))  # type: ignore[return-value]
+            return PendingOutcome(self._sampler(case, _settle_in_test).resolve())  # type: ignore[return-value]
         __tracebackhide__ = True
         try:
-            return run_without_loop(self._resolve(case, self._settle_in_session_loop))
+            return run_without_loop(self._sampler(case, self._settle_in_session_loop).resolve())
         except CtxfpError as error:
             raise error.with_traceback(None)  # noqa: B904 - the same error, without our own frames
 
@@ -135,7 +136,7 @@ class CaseTracer:
             params=params,
             of_agent=True,
             chained=True,
-            model=_checked(self._fixture("ctx_model"), str, "ctx_model", "a text"),
+            model=model_named_for(self._request.node) or self._model(),
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
         )
 
@@ -145,57 +146,34 @@ class CaseTracer:
         run: Callable[[Awaitable[object]], object] = self._request.getfixturevalue("ctx_await")
         return run(value)
 
-    async def _resolve(self, case: GoldenCase, settle: Settle) -> Outcome:
-        n_calls, n_judged = self._runner.n_calls, self._runner.judges.n_calls
-        try:
-            outcome = await self._runner.resolve(case, self._suite(settle))
-        except CacheMiss as miss:
-            self._refuse(case, miss)
-        except LimitReached as limit:
-            record = unscored_record(case, "skipped", first_line(limit))
-            record["limit"] = first_line(limit)
-            self._count_calls(record, n_calls, n_judged)
-            add_record(self._request.node, record)
-            pytest.skip(first_line(limit))
-        except CtxfpError as error:
-            record = unscored_record(case, "error", first_line(error))
-            self._count_calls(record, n_calls, n_judged)
-            add_record(self._request.node, record)
-            raise
-        record = outcome_record(outcome)
-        self._count_calls(record, n_calls, n_judged)
-        record["notes"] = [*record["notes"], *self._notes, *take_notes(self._request.config)]
-        add_record(self._request.node, record)
-        return outcome
+    def _sampler(self, case: GoldenCase, settle: Settle) -> CaseSampler:
+        item = self._request.node
+        run = run_for(case, item)
+        return CaseSampler(
+            item,
+            self._runner,
+            run,
+            make_suite=lambda sample: self._suite(run, sample, settle),
+            notes=self._notes,
+        )
 
-    def _count_calls(self, record: CaseRecord, n_calls: int, n_judged: int) -> None:
-        record["calls"] = self._runner.n_calls - n_calls
-        if self._runner.judges.n_calls > n_judged:
-            record["judge_calls"] = self._runner.judges.n_calls - n_judged
-
-    def _refuse(self, case: GoldenCase, miss: CacheMiss) -> NoReturn:
-        record = unscored_record(case, "refused", first_line(miss))
-        if miss.corrupt is not None:
-            record["corrupt"] = escape_surrogates(miss.corrupt)
-        add_record(self._request.node, record)
-        if get_settings(self._request.config).on_miss == "skip":
-            pytest.skip(miss.explanation)
-        command = command_to_ask(self._request.node)
-        raise CacheMiss(miss.key, f"{miss.explanation}\nask and store it: {command}", miss.corrupt) from None
-
-    def _suite(self, settle: Settle) -> Suite:
+    def _suite(self, run: CaseRun, sample: int, settle: Settle) -> Suite:
         item = self._request.node
         reached = fixtures_of(item, "ctx_agent")
         return Suite(
+            sample=sample,
+            variant=run.variant,
+            is_model_given=run.model is not None,
+            knows_model=lambda: self._knows_model(reached),
             build_agent=lambda: self._build_agent(reads_case="ctx_case" in reached),
             assembler=self._fixture("ctx_assembler"),  # type: ignore[arg-type]
-            model=_checked(self._fixture("ctx_model"), str, "ctx_model", "a text"),
+            model=run.model or self._model(),
             key_parts=_checked(self._fixture("ctx_agent_key"), dict, "ctx_agent_key", "a dict"),
             reads_case="ctx_case" in reached,
             parameters=_keyed_parameters(item, reached),
             scope=str(item.path),
             settle=settle,
-            ask_again=lambda: command_for(item, "--ctx-refresh"),
+            ask_again=lambda: command_to_refresh(item),
             load_scorers=lambda: self._fixture("ctx_scorers"),
             load_execute=lambda: self._fixture("ctx_execute"),
             split=splitter_of(item),
@@ -203,10 +181,16 @@ class CaseTracer:
             let_through=(CtxfpError, pytest.exit.Exception),
         )
 
+    def _model(self) -> str:
+        return _checked(self._fixture("ctx_model"), str, "ctx_model", "a text")
+
     def _build_agent(self, *, reads_case: bool) -> Callable[..., object]:
         stash = self._request.node.stash
-        had_seen = stash.get(CASE_SEEN, False)
+        had_seen, knew_model = stash.get(CASE_SEEN, False), stash.get(MODEL_SEEN, False)
+        stash[MODEL_SEEN] = False  # may be of the test itself, or of an earlier attempt
         agent = self._fixture("ctx_agent")
+        self._agent_asked_for_model |= stash[MODEL_SEEN]
+        stash[MODEL_SEEN] |= knew_model
         if stash.get(CASE_SEEN, False) and not had_seen and not reads_case:
             message = (
                 "the fixtures behind ctx_agent ask for ctx_case while they run, which the key can't know of:"
@@ -214,6 +198,11 @@ class CaseTracer:
             )
             raise CtxfpError(message)
         return agent  # type: ignore[return-value] # named_arguments refuses what is not callable
+
+    def _knows_model(self, reached: frozenset[str]) -> bool:
+        """Whether the fixtures behind the agent have asked for the model; that the test did says nothing."""
+        is_asked_for = self._agent_asked_for_model or "ctx_model" in reached
+        return is_asked_for and self._request.node.stash.get(MODEL_SEEN, False)
 
     def _fixture(self, name: str) -> object:
         value: object
@@ -245,6 +234,12 @@ def _explain_unresolved(name: str, reason: str) -> CtxfpError | None:
     """Return our words for what pytest can't resolve outside of a parametrised or an async test."""
     if "requested an async fixture" in reason:
         return _refuse_async(name)
+    if "ScopeMismatch" in reason and "ctx_model" in reason:
+        return CtxfpError(
+            f"fixture {name}, or one behind it, has a wider scope than ctx_model, which --ctx-models gives"
+            " each test for itself: make it a fixture of function scope, or let the agent have an argument"
+            " 'model'"
+        )
     if "has no parameter defined" not in reason:
         return None
     return CtxfpError(
@@ -333,18 +328,27 @@ def refuse_without_agent() -> NoReturn:
     raise CtxfpError(message)
 
 
-def case_of(request: pytest.FixtureRequest) -> CaseView:
-    """Return what the fixtures of a golden item may see of its case.
+def case_of(request: pytest.FixtureRequest) -> CaseView | GoldenCase:
+    """Return the case of a test: in a golden item, what an agent may see of it.
 
     Raises:
         CtxfpError: the test has no case.
     """
     request.node.stash[CASE_SEEN] = True
-    case: GoldenCase | None = getattr(request.node, "case", None)
-    if case is None:
+    run = run_of(request.node)
+    if run is None:
         message = (
             "ctx_case is there in golden files and in tests with a marker such as"
             ' @pytest.mark.ctx_golden("golden/*.yaml"): add the marker'
         )
         raise CtxfpError(message)
-    return case.view
+    return run.case.view if isinstance(request.node, GoldenItem) else run.case
+
+
+def model_of(request: pytest.FixtureRequest) -> str:
+    """Return the model of a test: what the command line says, else the ini option ``ctx_model``."""
+    settings = get_settings(request.config)
+    if not settings.models:
+        return settings.model
+    request.node.stash[MODEL_SEEN] = True
+    return model_named_for(request.node) or settings.model

@@ -14,7 +14,7 @@ import yaml  # noqa: F401 - its C part can't be imported twice, which runs in th
 import pytest_ctxfp.plugin.tracing  # noqa: F401 - imported once, not anew by each run in this process
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
     from pathlib import Path
 
 CONFTEST = """
@@ -137,10 +137,148 @@ class Project:
         return sorted((self.path / folder).glob("*.json"))
 
 
+SUITE_CONFTEST = """
+import pathlib
+import runpy
+
+import pytest
+
+HERE = pathlib.Path(__file__).parent
+
+
+@pytest.fixture
+def ctx_assembler():
+    return runpy.run_path(str(HERE / "assembler.py"))["assemble"]
+
+
+@pytest.fixture
+def ctx_agent():
+    return runpy.run_path(str(HERE / "agent" / "bot.py"))["ask"]
+"""
+
+SUITE_ASSEMBLER = """
+import pathlib
+
+LAYERS = pathlib.Path(__file__).parent / "layers"
+
+
+def assemble():
+    return "".join(
+        f"## {path.stem}\\n{path.read_text(encoding='utf-8')}\\n" for path in sorted(LAYERS.glob("*.md"))
+    )
+"""
+
+SUITE_AGENT = """
+import json
+import pathlib
+
+HERE = pathlib.Path(__file__).parent.parent
+
+
+def ask(question, context, sample):
+    with open(HERE / "calls.txt", "a", encoding="utf-8") as log:
+        log.write(f"{question}#{sample}\\n")
+    given = json.loads((HERE / "answers.json").read_text(encoding="utf-8"))[question]
+    answer = given[min(sample, len(given) - 1)]
+    if answer is None:
+        raise OSError("no connection")
+    return answer if isinstance(answer, str) else {"rows": [[answer]]}
+"""
+
+
+class CaseSuite(Project):
+    """A project of many cases that all expect 1; the agent's answers, one a sample, lie in a file."""
+
+    def __init__(self, pytester: pytest.Pytester) -> None:
+        super().__init__(pytester)
+        self.given: dict[str, list[object]] = {}
+        self.write("conftest.py", SUITE_CONFTEST)
+        self.write("assembler.py", SUITE_ASSEMBLER)
+        self.write("agent/bot.py", SUITE_AGENT)
+        self.write("layers/Business Rules.md", "- count all orders")
+        self.write("layers/Identity.md", "You answer.")
+        self.write("pytest.ini", INI)
+
+    def make(self, n: int, *, wrong: Iterable[int] = (), extra: str = "", name: str = "golden.yaml") -> None:
+        """Write n cases ``c00``, ``c01``, ..., tagged ``even`` and ``odd``, and answers to them.
+
+        Args:
+            n: how many.
+            wrong: numbers of the cases whose answer is wrong.
+            extra: further fields of each case, as in ``, match: near``.
+            name: the golden file.
+        """
+        lines = [
+            f"  - {{id: c{i:02}, question: c{i:02}, tags: [{'odd' if i % 2 else 'even'}], match: scalar,"
+            f" expected: {{rows: [[1]]}}{extra}}}"
+            for i in range(n)
+        ]
+        self.write(name, "\n".join(["cases:", *lines, ""]))
+        self.give({f"c{i:02}": [0 if i in set(wrong) else 1] for i in range(n)})
+
+    def give(self, answers: Mapping[str, list[object]]) -> None:
+        """Let the agent answer so from now on: a list a case, one answer a sample, the last one repeated."""
+        self.given.update(answers)
+        self.answer(self.given)
+
+    def flip(self, numbers: Iterable[int], *samples: object) -> None:
+        """Let the agent answer wrongly to these cases, or as given for each sample."""
+        self.give({f"c{i:02}": list(samples or (0,)) for i in numbers})
+
+    def record(self, *args: str, path: str = "base.json") -> pytest.RunResult:
+        """Run with the cache on and record a baseline."""
+        result = self.run("--ctx-cache", f"--ctx-report={path}", *args)
+        self.calls()
+        return result
+
+    def hold(self, *args: str) -> pytest.RunResult:
+        """Run with the cache on and hold the run against the baseline."""
+        return self.run("--ctx-cache", "--ctx-baseline=base.json", *args)
+
+    def edit_rule(self) -> None:
+        """Edit one layer of all contexts."""
+        self.write("layers/Business Rules.md", "- count paid orders only")
+
+
+CTXFP = "import sys; from pytest_ctxfp._cli import main; sys.exit(main())"
+
+
+@pytest.fixture
+def ctxfp(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
+    """The command ``ctxfp`` as a program: arguments and standard input in, what it did out.
+
+    It runs in the test's folder. The program is not looked for beside the interpreter: this works in a
+    checkout, too.
+    """
+
+    def run(
+        *args: str,
+        input: str | None = None,  # noqa: A002 - as subprocess has it
+        env: Mapping[str, str] | None = None,
+    ) -> subprocess.CompletedProcess[str]:
+        return subprocess.run(
+            [sys.executable, "-c", CTXFP, *args],
+            input=input,
+            env={**os.environ, "PYTHONIOENCODING": "utf-8", **(env or {})},
+            cwd=tmp_path,
+            capture_output=True,
+            encoding="utf-8",
+            check=False,
+        )
+
+    return run
+
+
 @pytest.fixture
 def empty_project(pytester: pytest.Pytester) -> Project:
     """A project without any file."""
     return Project(pytester)
+
+
+@pytest.fixture
+def suite(pytester: pytest.Pytester) -> CaseSuite:
+    """A project whose cases and answers each test makes."""
+    return CaseSuite(pytester)
 
 
 @pytest.fixture

@@ -260,12 +260,12 @@ def test_all_faults_of_a_golden_file_are_told_at_once(project: Project, how: lis
         assert result.ret == pytest.ExitCode.INTERRUPTED
 
 
-def test_unreadable_golden_files_stop_nothing_else(project: Project, how: list[str]) -> None:
+def test_unreadable_golden_files_stop_nothing_else(project: Project) -> None:
     """With ``--continue-on-collection-errors`` each unreadable file is one error and all tests run."""
     for name, (data, _) in UNREADABLE.items():
         (project.path / name).write_bytes(data)
     project.write("test_fine.py", "def test_fine(): pass\n")
-    result = project.run(*how, "--continue-on-collection-errors")
+    result = project.run("--continue-on-collection-errors")
     output = output_of(result)
     assert "Traceback" not in output
     for _, line in UNREADABLE.values():
@@ -275,29 +275,29 @@ def test_unreadable_golden_files_stop_nothing_else(project: Project, how: list[s
 
 
 @pytest.mark.parametrize("flags", [("--strict-markers",), ("-W", "error")])
-def test_refused_marks_are_told_at_their_cases(project: Project, how: list[str], flags: list[str]) -> None:
+def test_refused_marks_are_told_at_their_cases(project: Project, flags: list[str]) -> None:
     """A mark that pytest refuses is a fault of its case, with file and line."""
     write_cases(project, [{"id": "a", "marks": ["unheard_of"]}, {"id": "b", "marks": ["slwo"]}])
-    result = project.run(*how, *flags)
+    result = project.run(*flags)
     result.stdout.fnmatch_lines(["golden.json:1: case 'a': *unheard_of*", "golden.json:1: case 'b': *slwo*"])
     result.assert_outcomes(errors=1)
     output_of(result)
 
 
 @pytest.mark.parametrize("glob", ["/abs/*.yaml", "", "nothing.*", "**x", "\ud83d\x1b[2J"])
-def test_globs_of_a_marker_that_match_nothing(project: Project, how: list[str], glob: str) -> None:
+def test_globs_of_a_marker_that_match_nothing(project: Project, glob: str) -> None:
     """A marker whose glob is wrong or matches nothing is a collection error; nothing else is lost."""
     project.write(
         "test_marked.py",
         f"import pytest\n@pytest.mark.ctx_golden({glob!a})\ndef test_it(ctx_case): pass\n",
     )
-    result = project.run(*how, "--continue-on-collection-errors")
+    result = project.run("--continue-on-collection-errors")
     result.assert_outcomes(errors=1, passed=2)
     result.stdout.fnmatch_lines(["marker ctx_golden(*"])
     assert "Traceback" not in output_of(result)
 
 
-def test_markers_that_run_no_case_take_none_away(project: Project, how: list[str]) -> None:
+def test_markers_that_run_no_case_take_none_away(project: Project) -> None:
     """Plain items stay where the marked test has no ``ctx_case``, or where a closer marker is used."""
     write_cases(project, [{"id": "other", "question": "How many orders?", "expected": {"rows": [[99]]}}])
     project.write("golden.yaml", "cases: [{id: a, question: How many orders?, expected: {rows: [[99]]}}]\n")
@@ -315,21 +315,21 @@ class TestMarked:
     def test_with_case(self, ctx_case): pass
 """,
     )
-    result = project.run(*how, "-v")
-    result.assert_outcomes(passed=3, deselected=0 if how == ["-n2"] else 1)
+    result = project.run("-v")
+    result.assert_outcomes(passed=3, deselected=1)
     output_of(result)
 
 
-def test_golden_file_in_a_folder_with_an_odd_name(project: Project, how: list[str]) -> None:
+def test_golden_file_in_a_folder_with_an_odd_name(project: Project) -> None:
     """Folders may be named in any script, with spaces and quotes."""
     folder = "gölden 🎉 it's (1)"
     (project.path / folder).mkdir()
     (project.path / "golden.yaml").rename(project.path / folder / "golden.yaml")
-    project.run(*how).assert_outcomes(passed=2)
-    project.run(*how, f"{folder}/golden.yaml::orders").assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=2)
+    project.run(f"{folder}/golden.yaml::orders").assert_outcomes(passed=1)
     project.answer({"How many orders?": 98})
     project.run("--ctx-cache")
-    result = project.run(*how, "--ctx-cache", f"{folder}/golden.yaml::orders")
+    result = project.run("--ctx-cache", f"{folder}/golden.yaml::orders")
     result.stdout.fnmatch_lines(["ask again * --ctx-refresh"])
     result.assert_outcomes(failed=1)
     output_of(result)
@@ -352,18 +352,18 @@ IDS = [
 ]
 
 
-def test_odd_ids(odd_project: Project, how: list[str]) -> None:
+def test_odd_ids(odd_project: Project) -> None:
     """Cases of any id run, replay, fail, are told apart and stand in junit's file; nothing raw is printed."""
     cases = [{"id": case_id, "tags": [f"tag {case_id}"]} for case_id in IDS]
     cases[3:3] = [{"id": f"{case_id} fails", "expected": {"rows": [[2]]}} for case_id in IDS]
     write_cases(odd_project, cases)
     counts = {"passed": len(IDS), "failed": len(IDS)}
-    result = odd_project.run(*how, "--ctx-cache", "-v", "-rA", "--junit-xml=junit.xml")
+    result = odd_project.run("--ctx-cache", "-v", "-rA", "--junit-xml=junit.xml")
     result.assert_outcomes(**counts)
     output_of(result)
     assert len(odd_project.traces()) == 2 * len(IDS)
     assert len(ET.parse(odd_project.path / "junit.xml").getroot().findall(".//testcase")) == 2 * len(IDS)
-    result = odd_project.run(*how, "--ctx-cache", "-q")
+    result = odd_project.run("--ctx-cache", "-q")
     result.assert_outcomes(**counts)
     result.stdout.fnmatch_lines([f"answers * {2 * len(IDS)} hit, 0 miss; *"])
 
@@ -387,7 +387,7 @@ def test_keyword_expressions_reach_odd_ids(odd_project: Project, how: list[str])
         )
 
 
-def test_texts_of_a_case_are_printed_escaped(odd_project: Project, how: list[str]) -> None:
+def test_texts_of_a_case_are_printed_escaped(odd_project: Project) -> None:
     """Question, reasons, tags, columns, expectation and tolerance of a case reach the terminal escaped."""
     table = {"columns": [f"n{NOISE}"], "rows": [[NOISE]]}
     texts = {"question": f"says noise in a cell {NOISE}", "tags": [NOISE]}
@@ -412,7 +412,7 @@ def test_texts_of_a_case_are_printed_escaped(odd_project: Project, how: list[str
             {"id": "unknown question", **texts},
         ],
     )
-    result = odd_project.run(*how, "--ctx-cache", "-rA", "-vv", "--junit-xml=junit.xml")
+    result = odd_project.run("--ctx-cache", "-rA", "-vv", "--junit-xml=junit.xml")
     output_of(result)
     outcomes = result.parseoutcomes()
     assert (outcomes["skipped"], outcomes["xfailed"], outcomes["errors"]) == (1, 1, 1)
@@ -462,7 +462,7 @@ def write_contexts(project: Project, more: str = "") -> None:
     project.write("contexts.json", json.dumps(changed))
 
 
-def test_golden_cases_with_contexts_of_any_text(odd_project: Project, how: list[str]) -> None:
+def test_golden_cases_with_contexts_of_any_text(odd_project: Project) -> None:
     """Any text is a context: asked once, replayed, and asked again when a character of it changed."""
     source = CONTEXT_FILE.format(names=list(CONTEXTS))
     odd_project.write("conftest.py", f"import pytest\n{source}\n{CONTEXT_CONFTEST}")
@@ -474,14 +474,14 @@ def test_golden_cases_with_contexts_of_any_text(odd_project: Project, how: list[
         (" more", f"answers * 0 hit, {n} miss"),
     ]:
         write_contexts(odd_project, more)
-        result = odd_project.run(*how, "--ctx-cache")
+        result = odd_project.run("--ctx-cache")
         result.assert_outcomes(passed=n)
         result.stdout.fnmatch_lines([counted])
         output = output_of(result)
     assert "context: A more" in output
 
 
-def test_snapshots_of_contexts_of_any_text(odd_project: Project, how: list[str]) -> None:
+def test_snapshots_of_contexts_of_any_text(odd_project: Project) -> None:
     """Any text is stored, matches itself, and fails with its layer's name when a character changed."""
     source = CONTEXT_FILE.format(names=list(CONTEXTS))
     odd_project.write("test_contexts.py", f"import pytest\n{source}\n{SNAPSHOT_TEST}")
@@ -494,7 +494,7 @@ def test_snapshots_of_contexts_of_any_text(odd_project: Project, how: list[str])
         (" more", [], {"passed": n}),
     ]:
         write_contexts(odd_project, more)
-        result = odd_project.run(*how, "test_contexts.py", "-vv", *flags)
+        result = odd_project.run("test_contexts.py", "-vv", *flags)
         result.assert_outcomes(**outcomes)
         assert result.ret == (1 if "failed" in outcomes else 0)
         output = output_of(result)
@@ -525,11 +525,11 @@ def break_the_disk():
 
 
 @pytest.mark.parametrize("fault", CACHE_FAULTS.values(), ids=CACHE_FAULTS)
-def test_cache_that_cannot_be_written(project: Project, how: list[str], fault: str) -> None:
+def test_cache_that_cannot_be_written(project: Project, fault: str) -> None:
     """Answers that can't be stored are scored all the same; the summary says that and why."""
     conftest = (project.path / "conftest.py").read_text(encoding="utf-8")
     project.write("conftest.py", conftest + CACHE_PATCH.format(fault=fault))
-    result = project.run(*how, "--ctx-cache")
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*2 answers could not be stored: *Read-only file system"])
     output_of(result)
@@ -537,10 +537,10 @@ def test_cache_that_cannot_be_written(project: Project, how: list[str], fault: s
     assert not list(project.path.glob(".ctxfp/**/*.tmp"))
 
 
-def test_cache_that_is_a_file(project: Project, how: list[str]) -> None:
+def test_cache_that_is_a_file(project: Project) -> None:
     """A file in the place of the cache is a usage error before anything is asked."""
     project.write(".ctxfp/traces", "not a folder")
-    result = project.run(*how, "--ctx-cache")
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "is not a folder: name one with --ctx-cache-dir" in output_of(result)
     assert project.calls() == []
@@ -559,39 +559,39 @@ BROKEN_TRACES = {
 }
 
 
-def test_corrupt_traces_are_asked_again(odd_project: Project, how: list[str]) -> None:
+def test_corrupt_traces_are_asked_again(odd_project: Project) -> None:
     """A trace that can't be trusted is named, counted, asked again and replaced."""
     write_cases(odd_project, ({"id": damage} for damage in BROKEN_TRACES))
     odd_project.run("--ctx-cache")
     for path, damage in zip(odd_project.traces(), BROKEN_TRACES.values(), strict=True):
         path.write_bytes(damage(path.read_bytes()))
     n = len(BROKEN_TRACES)
-    result = odd_project.run(*how, "--ctx-cache")
+    result = odd_project.run("--ctx-cache")
     result.assert_outcomes(passed=n)
     result.stdout.fnmatch_lines([f"answers * 0 hit, {n} miss, {n} corrupt", "warning * corrupt, *"])
     output_of(result)
-    odd_project.run(*how, "--ctx-cache").stdout.fnmatch_lines([f"answers * {n} hit, 0 miss; *"])
+    odd_project.run("--ctx-cache").stdout.fnmatch_lines([f"answers * {n} hit, 0 miss; *"])
 
 
-def test_traces_renamed_to_each_others_keys(project: Project, how: list[str]) -> None:
+def test_traces_renamed_to_each_others_keys(project: Project) -> None:
     """Traces that changed names are never taken for an answer, even where no call is allowed."""
     project.run("--ctx-cache")
     first, second = project.traces()
     content = first.read_bytes()
     first.write_bytes(second.read_bytes())
     second.write_bytes(content)
-    result = project.run(*how, "--ctx-on-miss=fail")
+    result = project.run("--ctx-on-miss=fail")
     result.assert_outcomes(errors=2)
     assert "holds the answer to another key" in output_of(result)
 
 
-def test_traces_that_are_no_files(project: Project, how: list[str]) -> None:
+def test_traces_that_are_no_files(project: Project) -> None:
     """A folder in the place of a trace stops nothing: its answer can't be stored, and is scored."""
     project.run("--ctx-cache")
     first, _ = project.traces()
     first.unlink()
     first.mkdir()
-    result = project.run(*how, "--ctx-cache")
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["answers * 1 hit, 1 miss, 1 corrupt*", "*1 answer could not be stored: *"])
     output_of(result)
@@ -612,7 +612,7 @@ ASSEMBLED = {
 }
 
 
-def test_assemblers_that_build_no_context(odd_project: Project, how: list[str]) -> None:
+def test_assemblers_that_build_no_context(odd_project: Project) -> None:
     """What is no context is an error of the case that says so, and nobody is asked."""
     returns = ", ".join(f"{what!r}: lambda: {code}" for what, code in ASSEMBLED.items())
     conftest = (odd_project.path / "conftest.py").read_text(encoding="utf-8")
@@ -623,7 +623,7 @@ def test_assemblers_that_build_no_context(odd_project: Project, how: list[str]) 
         "@pytest.fixture\ndef ctx_agent(): raise AssertionError('the agent was built')\n",
     )
     write_cases(odd_project, ({"id": what, "question": what} for what in ASSEMBLED))
-    result = odd_project.run(*how, "--ctx-cache")
+    result = odd_project.run("--ctx-cache")
     result.assert_outcomes(errors=len(ASSEMBLED))
     output = output_of(result)
     assert output.count(" - the assembler r") + output.count(" - what the assembler r") == len(ASSEMBLED)
@@ -651,7 +651,7 @@ FIXTURES = {
 }
 
 
-def test_fixtures_that_give_what_cannot_be_used(odd_project: Project, how: list[str]) -> None:
+def test_fixtures_that_give_what_cannot_be_used(odd_project: Project) -> None:
     """Each case in a folder with a broken fixture is one error, told without anything raw."""
     for i, (what, code) in enumerate(FIXTURES.items()):
         folder = f"folder{i}"
@@ -662,7 +662,7 @@ def test_fixtures_that_give_what_cannot_be_used(odd_project: Project, how: list[
             f"@pytest.fixture{'(autouse=True)' * what.startswith('autouse')}\n{code}\n",
         )
     write_cases(odd_project, [{"id": "fine"}])
-    result = odd_project.run(*how, "--ctx-cache", "-rA")
+    result = odd_project.run("--ctx-cache", "-rA")
     n_torn_down = sum("teardown" in what for what in FIXTURES)
     output = output_of(result)
     result.assert_outcomes(errors=len(FIXTURES), passed=1 + n_torn_down)
@@ -712,10 +712,10 @@ def test_python_tests_with_hostile_agents(odd_project: Project, how: list[str]) 
     ET.parse(odd_project.path / "junit.xml")
 
 
-def test_reruns_pay_for_errors_alone(odd_project: Project, how: list[str]) -> None:
+def test_reruns_pay_for_errors_alone(odd_project: Project) -> None:
     """With pytest-rerunfailures a wrong answer is replayed, an error asked again; each call is counted."""
     write_cases(odd_project, [{"id": what, "question": what} for what in ("answers", "says prose", "exits")])
-    result = odd_project.run(*how, "--ctx-cache", "--reruns=2")
+    result = odd_project.run("--ctx-cache", "--reruns=2")
     result.assert_outcomes(passed=1, failed=1, errors=1)
     assert result.parseoutcomes()["rerun"] == 4
     result.stdout.fnmatch_lines(["cases * 3: 1 passed, 1 failed, 1 error", "cost * in 5 calls, *"])
@@ -748,12 +748,12 @@ def test_flags_of_pytest_do_not_let_anything_through(odd_project: Project, flags
     "flags", [("-x",), ("--maxfail=2", "-vv"), ("--tb=native", "-rA"), ("-qq",)], ids=" ".join
 )
 def test_environment_of_a_small_terminal_in_ci(
-    odd_project: Project, how: list[str], flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+    odd_project: Project, flags: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With ``CI=true`` and 40 columns the run ends the same way."""
     monkeypatch.setenv("CI", "true")
     monkeypatch.setenv("COLUMNS", "40")
-    result = odd_project.run(*how, "--ctx-cache", *flags, "-k", "not times")
+    result = odd_project.run("--ctx-cache", *flags, "-k", "not times")
     assert result.ret in {pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED}
     output_of(result)
 
@@ -776,7 +776,7 @@ def ctx_agent():
 """
 
 
-def test_lone_surrogates_in_any_part_of_a_report(project: Project, how: list[str]) -> None:
+def test_lone_surrogates_in_any_part_of_a_report(project: Project) -> None:
     """A lone surrogate in a log record, a property or a reason ends no run, in tests of any kind."""
     project.write("conftest.py", ANY_REPORT)
     cases = [
@@ -800,17 +800,15 @@ def test_property(request, ctx_snapshot):
     ctx_snapshot.check("x")
 """,
     )
-    result = project.run(*how, "--ctx-cache", "--ctx-snapshot-create", "--junit-xml=junit.xml", "-rA")
-    result.assert_outcomes(
-        passed=3, skipped=2, xfailed=2, errors=1, failed=1, deselected=0 if how == ["-n2"] else 4
-    )
+    result = project.run("--ctx-cache", "--ctx-snapshot-create", "--junit-xml=junit.xml", "-rA")
+    result.assert_outcomes(passed=3, skipped=2, xfailed=2, errors=1, failed=1, deselected=4)
     assert "INTERNALERROR" not in result.stdout.str()
 
 
 @pytest.mark.parametrize("place", ["x" * 300, "agent/prompt.md/below"])
-def test_cache_folder_that_can_never_be(project: Project, how: list[str], place: str) -> None:
+def test_cache_folder_that_can_never_be(project: Project, place: str) -> None:
     """A cache folder with an impossible name, or below a file, is a usage error before anything is asked."""
-    result = project.run(*how, "--ctx-cache", f"--ctx-cache-dir={place}")
+    result = project.run("--ctx-cache", f"--ctx-cache-dir={place}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert "INTERNALERROR" not in result.stdout.str()
     assert project.calls() == []

@@ -219,20 +219,18 @@ TALKS = {
 
 
 @pytest.mark.parametrize("talk", TALKS)
-def test_edited_second_turn_holds_the_whole_conversation_anew(
-    suite: Project, how: list[str], talk: str
-) -> None:
+def test_edited_second_turn_holds_the_whole_conversation_anew(suite: Project, talk: str) -> None:
     """After an edit of turn 2 of 3, turns 1, 2 and 3 run, in order, once, and what is stored is what a client
     says that has heard the whole conversation.
     """
     suite.write("test_talk.py", TALKS[talk])
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["I am Bob", "Where is my order?", "Who am I?"]
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == []
     text = (suite.path / "test_talk.py").read_text(encoding="utf-8")
     suite.write("test_talk.py", text.replace("Where is my order?", "Where are my shoes?"))
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(passed=1)
     turns = ["I am Bob", "Where are my shoes?", "Who am I?"]
     assert asked(suite) == turns
@@ -246,7 +244,7 @@ def test_edited_second_turn_holds_the_whole_conversation_anew(
         ]
     )
     result.stdout.fnmatch_lines(["cost*in 3 calls, saved 0.0000 USD"])
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == []
 
 
@@ -312,15 +310,15 @@ def test_many(client):
 """
 
 
-def test_thread_pool(suite: Project, how: list[str]) -> None:
+def test_thread_pool(suite: Project) -> None:
     """A helper called from a pool's threads finds its test; the order of the threads decides nothing."""
     suite.write("test_many.py", POOL)
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["calls*10: 0 hit, 10 miss"])
     assert len(asked(suite)) == 10
     for _ in range(3):
-        result = suite.run("--ctx-cache", *how)
+        result = suite.run("--ctx-cache")
         result.stdout.fnmatch_lines(["calls*10: 10 hit, 0 miss*"])
         assert asked(suite) == []
 
@@ -372,7 +370,7 @@ def ctx_agent():
 """
 
 
-def test_cached_retrieval_needs_no_credentials(suite: Project, how: list[str]) -> None:
+def test_cached_retrieval_needs_no_credentials(suite: Project) -> None:
     """With retrieval cached by ``cached_call``, a golden suite runs under ``--ctx-on-miss=fail`` without any
     credentials; and an edit of the agent doesn't retrieve again.
     """
@@ -380,28 +378,28 @@ def test_cached_retrieval_needs_no_credentials(suite: Project, how: list[str]) -
     suite.write(
         "golden.yaml", "cases:\n  - {id: n, question: how many?, match: scalar, expected: {rows: [[99]]}}\n"
     )
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["find: how many?", "how many?"]
     suite.write("no_key", "")
-    suite.run("--ctx-on-miss=fail", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-on-miss=fail").assert_outcomes(passed=1)
     assert asked(suite) == []
     (suite.path / "no_key").unlink()
     suite.write("agent/prompt.md", "Be long.\n")
-    suite.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache").assert_outcomes(passed=1)
     assert asked(suite) == ["how many?"]
 
 
-def test_refused_call_fails_or_skips(suite: Project, how: list[str]) -> None:
+def test_refused_call_fails_or_skips(suite: Project) -> None:
     """Without a stored answer ``--ctx-on-miss=fail`` fails the test with reason and command, ``skip`` skips
     it, and nobody is asked.
     """
     suite.write("test_support.py", SYNC)
     suite.write("no_key", "")
-    result = suite.run("--ctx-on-miss=fail", *how)
+    result = suite.run("--ctx-on-miss=fail")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["*no stored answer (new call); asking would cost an unknown amount*"])
     result.stdout.fnmatch_lines(["*ask and store it: pytest test_support.py::test_refund --ctx-cache*"])
-    suite.run("--ctx-on-miss=skip", *how).assert_outcomes(skipped=2)
+    suite.run("--ctx-on-miss=skip").assert_outcomes(skipped=2)
     assert asked(suite) == []
 
 

@@ -118,10 +118,10 @@ def test_upgraded_package_misses_and_is_named(project: Project, how: list[str]) 
     result.stdout.fnmatch_lines(["missed*2 packages: tiny-client 1.0 -> 1.1"])
 
 
-def test_missing_package_is_an_error_that_names_it(project: Project, how: list[str]) -> None:
+def test_missing_package_is_an_error_that_names_it(project: Project) -> None:
     """A package that isn't installed ends the run before anybody is asked."""
     add_option(project, "ctx_agent_packages = pytest no-such-package-here")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
         ["ERROR: ini option ctx_agent_packages: package 'no-such-package-here' is not*"]
@@ -129,29 +129,29 @@ def test_missing_package_is_an_error_that_names_it(project: Project, how: list[s
     assert project.calls() == []
 
 
-def test_new_database_misses_and_scratch_files_hit(project: Project, how: list[str]) -> None:
+def test_new_database_misses_and_scratch_files_hit(project: Project) -> None:
     """A new or changed file under ``ctx_data_paths`` asks again and is named; an excluded one and what the
     system leaves behind change nothing.
     """
     add_option(project, "ctx_data_paths = data !data/*.tmp")
     project.write("data/shop.db", "one")
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["identity*data * (1 file)"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["identity*data * (1 file)"])
     project.write("data/scratch.tmp", "x")
     project.write("data/.DS_Store", "x")
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["answers*2 hit*"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["answers*2 hit*"])
     project.write("data/shop.db", "two")
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["missed*2 data: data/shop.db"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["missed*2 data: data/shop.db"])
     project.write("data/stock.db", "new")
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["missed*2 data: data/stock.db (new)"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["missed*2 data: data/stock.db (new)"])
     project.calls()
-    project.run("--ctx-cache", *how)
+    project.run("--ctx-cache")
     assert project.calls() == []
 
 
-def test_data_that_isnt_there_is_a_usage_error(project: Project, how: list[str]) -> None:
+def test_data_that_isnt_there_is_a_usage_error(project: Project) -> None:
     """Patterns that match no file end the run, naming the option."""
     add_option(project, "ctx_data_paths = nowhere")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: ini option ctx_data_paths: *nowhere*"])
 
@@ -196,26 +196,24 @@ def served_project(project: Project) -> Project:
     return project
 
 
-def test_served_model_is_recorded_and_a_refresh_says_that_it_changed(
-    served_project: Project, how: list[str]
-) -> None:
+def test_served_model_is_recorded_and_a_refresh_says_that_it_changed(served_project: Project) -> None:
     """A refresh that is served by another model than the recording says both; the same model says nothing."""
-    result = served_project.run("--ctx-cache", *how)
+    result = served_project.run("--ctx-cache")
     result.stdout.fnmatch_lines(["identity*served by stub-a"])
     assert {json.loads(path.read_text())["served_model"] for path in served_project.traces()} == {"stub-a"}
-    assert "recorded by" not in served_project.run("--ctx-refresh", *how).stdout.str()
+    assert "recorded by" not in served_project.run("--ctx-refresh").stdout.str()
     serve(served_project, "stub-b")
-    result = served_project.run("--ctx-refresh", *how)
+    result = served_project.run("--ctx-refresh")
     result.stdout.fnmatch_lines(["served*2 answers now by stub-b, recorded by stub-a"])
 
 
-def test_hit_of_another_served_model_is_shown(served_project: Project, how: list[str]) -> None:
+def test_hit_of_another_served_model_is_shown(served_project: Project) -> None:
     """Where calls of this run are served by another model than the hits were, under one label, it shows."""
-    served_project.run("--ctx-cache", *how)
+    served_project.run("--ctx-cache")
     serve(served_project, "stub-b")
     served_project.edit("golden.yaml", "How many customers?", "How many people?")
     served_project.answer({"How many people?": {"rows": [[12]]}})
-    result = served_project.run("--ctx-cache", *how)
+    result = served_project.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         [

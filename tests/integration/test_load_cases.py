@@ -126,13 +126,13 @@ def use(suite: Project, name: str) -> str:
 
 
 @pytest.mark.parametrize("name", RECIPES)
-def test_recipes(suite: Project, how: list[str], name: str) -> None:
+def test_recipes(suite: Project, name: str) -> None:
     """Cases of another tool's file are items as any: collected, selected, cached and replayed."""
     case_id = use(suite, name)
-    result = suite.run("--ctx-cache", "-v", *how)
+    result = suite.run("--ctx-cache", "-v")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines([f"*{name}::{case_id} *"])
-    suite.run("--ctx-cache", "--ctx-on-miss=fail", f"{name}::{case_id}", *how).assert_outcomes(passed=1)
+    suite.run("--ctx-cache", "--ctx-on-miss=fail", f"{name}::{case_id}").assert_outcomes(passed=1)
 
 
 def test_marker_loads_by_the_hook(suite: Project) -> None:

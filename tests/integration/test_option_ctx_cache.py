@@ -198,7 +198,7 @@ def test_inputs_are_in_the_key_where_the_agent_names_them(
 
 @pytest.mark.parametrize("volatile", ["time.time_ns()", "uuid.uuid4()", "next(counter)", "random.random()"])
 def test_clock_or_random_id_in_the_context_is_an_error_before_any_call(
-    project: Project, how: list[str], volatile: str
+    project: Project, volatile: str
 ) -> None:
     """An assembler that gives other bytes each time is an error that names the layer; nobody is asked."""
     project.edit(
@@ -211,7 +211,7 @@ def test_clock_or_random_id_in_the_context_is_an_error_before_any_call(
         "import json\n",
         "import itertools, json, random, time, uuid\ncounter = itertools.count()\n",
     )
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*another context for the same case each time, in layer 'Clock'*"])
     assert project.calls() == []
@@ -232,31 +232,31 @@ def test_slow_clock_is_an_error_before_the_second_call(project: Project) -> None
     assert project.calls() == ["How many orders?"]
 
 
-def test_cache_without_identity_is_a_usage_error(project: Project, how: list[str]) -> None:
+def test_cache_without_identity_is_a_usage_error(project: Project) -> None:
     """``--ctx-cache`` without agent files stops before any call and shows the ini line to add."""
     project.edit("pytest.ini", "ctx_agent_paths = agent\n", "")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *ctx_agent_paths = agent/*"])
     project.edit("pytest.ini", "[pytest]\n", "[pytest]\nctx_agent_paths = nowhere\n")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *ctx_agent_paths*'nowhere'*"])
     assert project.calls() == []
 
 
-def test_corrupt_traces_are_misses_and_are_replaced(project: Project, how: list[str]) -> None:
+def test_corrupt_traces_are_misses_and_are_replaced(project: Project) -> None:
     """Truncated JSON and a trace of another key are corrupt: asked again, counted, named, replaced."""
     project.run("--ctx-cache")
     first, second = project.traces()
     first.write_bytes(first.read_bytes()[:50])
     second.write_text(second.read_text().replace('"question": "', '"question": "x'))
     project.calls()
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["answers*0 hit, 2 miss, 2 corrupt", "warning*corrupt*"])
     assert len(project.calls()) == 2
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["answers*2 hit, 0 miss*"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["answers*2 hit, 0 miss*"])
 
 
 def test_trace_under_another_name_is_never_a_hit(project: Project) -> None:
@@ -269,21 +269,21 @@ def test_trace_under_another_name_is_never_a_hit(project: Project) -> None:
     assert len(project.calls()) == 1
 
 
-def test_unparseable_answer_is_replayed_and_fails(project: Project, how: list[str]) -> None:
+def test_unparseable_answer_is_replayed_and_fails(project: Project) -> None:
     """Prose without a table fails, is stored, and is not rolled again: 0 calls the second time."""
     project.answer({"How many orders?": "I don't know, sorry.", "How many customers?": "about 12"})
-    project.run("--ctx-cache", *how).assert_outcomes(failed=2)
+    project.run("--ctx-cache").assert_outcomes(failed=2)
     project.calls()
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["actual*I don't know, sorry."])
     assert project.calls() == []
 
 
-def test_agent_error_is_never_stored_and_never_scored(project: Project, how: list[str]) -> None:
+def test_agent_error_is_never_stored_and_never_scored(project: Project) -> None:
     """An agent that raises is an ERROR with its text and traceback; nothing is stored, it is asked again."""
     project.answer({"How many customers?": {"rows": [[12]]}})
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
         [
@@ -295,7 +295,7 @@ def test_agent_error_is_never_stored_and_never_scored(project: Project, how: lis
     result.stdout.fnmatch_lines(["accuracy*100% (1 of 1*1 without a verdict not counted"])
     assert len(project.traces()) == 1
     assert "How many orders?" in project.calls()
-    project.run("--ctx-cache", *how)
+    project.run("--ctx-cache")
     assert project.calls() == ["How many orders?"]
 
 
@@ -330,7 +330,7 @@ def test_cache_clear_leaves_traces(project: Project) -> None:
     project.run("--ctx-cache", "--cache-clear").stdout.fnmatch_lines(["answers*2 hit*"])
 
 
-def test_unwritable_cache_keeps_verdicts(project: Project, how: list[str]) -> None:
+def test_unwritable_cache_keeps_verdicts(project: Project) -> None:
     """Where answers can't be stored the verdicts are right, and the summary counts what was not stored."""
     project.write(".ctxfp/traces/readme", "")
     project.write(
@@ -341,7 +341,7 @@ def test_unwritable_cache_keeps_verdicts(project: Project, how: list[str]) -> No
         + "    return real(a, b)\nos.replace = refuse\n",
     )
     try:
-        result = project.run("--ctx-cache", *how)
+        result = project.run("--ctx-cache")
     finally:
         import os
 
@@ -352,10 +352,10 @@ def test_unwritable_cache_keeps_verdicts(project: Project, how: list[str]) -> No
     assert project.traces() == []
 
 
-def test_cache_folder_that_is_a_file_is_a_usage_error(project: Project, how: list[str]) -> None:
+def test_cache_folder_that_is_a_file_is_a_usage_error(project: Project) -> None:
     """A file in the place of the cache folder stops the run before anything is paid for."""
     project.write(".ctxfp/traces", "not a folder")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *traces' is not a folder*--ctx-cache-dir*"])
     assert project.calls() == []

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
     from .conftest import Project
@@ -64,6 +65,16 @@ XFAILS = MODULE_A.replace("@pytest.mark.slow", "@pytest.mark.xfail(strict=False)
 )
 BAD_FIXTURE = MODULE_A.replace("def test_one(", "@pytest.fixture\ndef bad(): assert 0\n\ndef test_one(bad, ")
 
+
+def in_ways(what: Iterable[str]) -> list[tuple[str, str]]:
+    """Return everything plainly, and some of it on two workers and with xdist absent."""
+    names = list(what)
+    return [
+        *((name, "plain") for name in names),
+        *((name, way) for name in names[:: max(1, len(names) // 3)] for way in ("xdist", "without-xdist")),
+    ]
+
+
 RUNS: dict[str, tuple[list[str], dict[str, str]]] = {
     "-k": (["-k", "test_one"], {}),
     "-m": (["-m", "slow"], {}),
@@ -95,8 +106,7 @@ RUNS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize("way", ["plain", "xdist", "without-xdist"])
-@pytest.mark.parametrize("run", RUNS)
+@pytest.mark.parametrize(("run", "way"), in_ways(RUNS))
 def test_live_snapshots_are_left_alone(suite: Project, run: str, way: str) -> None:
     """No partial, stopped or failing run calls a live snapshot unused, and prune deletes none."""
     arguments, files = RUNS[run]
@@ -163,8 +173,7 @@ FOUND: dict[str, tuple[dict[str, tuple[str, str] | None], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize("way", ["plain", "xdist", "without-xdist"])
-@pytest.mark.parametrize("what", FOUND)
+@pytest.mark.parametrize(("what", "way"), in_ways(FOUND))
 def test_what_is_gone_is_found_and_pruned(suite: Project, what: str, way: str) -> None:
     """A removed test, parameter, name, check or module is said, kept, and deleted by prune with its text."""
     edits, unused = FOUND[what]

@@ -89,9 +89,9 @@ def test_a_typo_is_said_at_the_end(checked: Callable[..., Project], how: list[st
 
 
 @pytest.mark.parametrize("also", ["--ctx-snapshot-update", "--ctx-snapshot-update-layer="])
-def test_contradictions_are_usage_errors(checked: Callable[..., Project], how: list[str], also: str) -> None:
+def test_contradictions_are_usage_errors(checked: Callable[..., Project], also: str) -> None:
     """Accepting all layers and only some can't both be meant; an empty name is refused."""
-    result = checked().run("--ctx-snapshot-update-layer=Identity", also, *how)
+    result = checked().run("--ctx-snapshot-update-layer=Identity", also)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *--ctx-snapshot-update-layer*"])
 
@@ -103,41 +103,39 @@ def test_missing_snapshot_is_not_accepted_by_layer(empty_project: Project) -> No
     empty_project.run("--ctx-snapshot-update-layer=*").assert_outcomes(failed=1)
 
 
-def test_ignored_layer_keeps_name_and_place(checked: Callable[..., Project], how: list[str]) -> None:
+def test_ignored_layer_keeps_name_and_place(checked: Callable[..., Project]) -> None:
     """The content of an ignored layer may change; its absence, another name or place fail."""
     project = checked(", ignore=('Recent Context',)")
     line = '["Recent Context", null]'
     assert line in snapshot_file(project)
     project.edit("context.md", "hello", "good morning")
-    project.run(*how).assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
     before = snapshot_file(project)
-    project.run("--ctx-snapshot-update", *how).assert_outcomes(passed=1)
+    project.run("--ctx-snapshot-update").assert_outcomes(passed=1)
     assert snapshot_file(project) == before
     project.write("context.md", CONTEXT.replace("## Recent Context\nhello\n\n", ""))
-    project.run(*how).stdout.fnmatch_lines(["E*1 layer removed: Recent Context*"])
+    project.run().stdout.fnmatch_lines(["E*1 layer removed: Recent Context*"])
     project.write("context.md", CONTEXT.replace("Recent Context", "Recent"))
-    project.run(*how).assert_outcomes(failed=1)
+    project.run().assert_outcomes(failed=1)
     project.write(
         "context.md", "## Recent Context\nx\n\n" + CONTEXT.replace("## Recent Context\nhello\n\n", "")
     )
-    project.run(*how).stdout.fnmatch_lines(["E*moved: Recent Context*"])
+    project.run().stdout.fnmatch_lines(["E*moved: Recent Context*"])
 
 
-def test_globbed_layers_come_and_go(checked: Callable[..., Project], how: list[str]) -> None:
+def test_globbed_layers_come_and_go(checked: Callable[..., Project]) -> None:
     """Five retrieved documents today, three tomorrow: layers under an ignored glob may vary in number."""
     five = "## Identity\nYou answer.\n\n" + "".join(f"## Document\n{n}\n\n" for n in range(5)) + "## End\nx\n"
     project = checked(", ignore=('Document*',)", five)
     project.write("context.md", five.replace("## Document\n1\n\n## Document\n2\n\n", ""))
-    project.run(*how).assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
     project.write("context.md", five.replace("## Document\n1", "## Document\nother\n\n## Document\nmore"))
-    project.run(*how).assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
     project.edit("context.md", "You answer.", "You answer briefly.")
-    project.run(*how).stdout.fnmatch_lines(["E*1 layer changed: Identity*"])
+    project.run().stdout.fnmatch_lines(["E*1 layer changed: Identity*"])
 
 
-def test_redaction_works_across_lines_and_shows_in_the_text(
-    checked: Callable[..., Project], how: list[str]
-) -> None:
+def test_redaction_works_across_lines_and_shows_in_the_text(checked: Callable[..., Project]) -> None:
     """What is redacted may vary, also across line ends; the text file shows the replacement."""
     project = checked(
         r""", redact=((r"\d{4}-\d\d-\d\d", "<date>"), (r"(?s)<secret>.*?</secret>", "<secret/>"))""",
@@ -146,24 +144,24 @@ def test_redaction_works_across_lines_and_shows_in_the_text(
     [text] = (project.path / "__ctxfp__/test_context").iterdir()
     assert text.read_text() == "## Now\non <date>\n<secret/>\n"
     project.write("context.md", "## Now\non 2025-12-31\n<secret>\nb\nc\n</secret>\n")
-    project.run(*how).assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
     project.edit("context.md", "on 2025", "at 2025")
-    project.run(*how).stdout.fnmatch_lines(["-on <date>", "+at <date>"])
+    project.run().stdout.fnmatch_lines(["-on <date>", "+at <date>"])
 
 
-def test_idle_redaction_is_said_once(checked: Callable[..., Project], how: list[str]) -> None:
+def test_idle_redaction_is_said_once(checked: Callable[..., Project]) -> None:
     """A redaction that finds nothing in any context of the run is said once."""
     project = checked(r""", redact=((r"\d{9}", "<id>"), ("hello", "<x>"))""")
-    result = project.run(*how)
+    result = project.run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines([r"warning*redact *{9}: found in no context"])
     assert result.stdout.str().count("found in no context") == 1
 
 
-def test_idle_ignore_is_said(checked: Callable[..., Project], how: list[str]) -> None:
+def test_idle_ignore_is_said(checked: Callable[..., Project]) -> None:
     """A name under ``ignore`` that no context of the run has is said; one that fits is not."""
     project = checked(", ignore=('Recnt*', 'Recent*')")
-    result = project.run(*how)
+    result = project.run()
     result.stdout.fnmatch_lines(["warning*ignore Recnt[*]: no context has such a layer"])
     assert "ignore Recent" not in result.stdout.str()
 

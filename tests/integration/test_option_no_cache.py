@@ -72,11 +72,11 @@ def shown(request):
 """
 
 
-def test_a_conftest_keeps_its_own_option(project: Project, how: list[str]) -> None:
+def test_a_conftest_keeps_its_own_option(project: Project) -> None:
     """Where a conftest defines ``--no-cache`` for itself, it means what it means there: the cache is used."""
     project.write("conftest.py", OWN_OPTION + (project.path / "conftest.py").read_text())
-    project.run("--ctx-cache", *how).assert_outcomes(passed=2)
-    result = project.run("--ctx-cache", "--no-cache", *how)
+    project.run("--ctx-cache").assert_outcomes(passed=2)
+    result = project.run("--ctx-cache", "--no-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["answers*2 hit, 0 miss*"])
 

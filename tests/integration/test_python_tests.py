@@ -171,23 +171,21 @@ def test_async_tests_await(project: Project) -> None:
         ("@pytest.fixture\ndef ctx_model(): return None", "return a text"),
     ],
 )
-def test_fixtures_that_do_not_fit_are_errors(
-    project: Project, how: list[str], fixture: str, says: str
-) -> None:
+def test_fixtures_that_do_not_fit_are_errors(project: Project, fixture: str, says: str) -> None:
     """A fixture that can't be used here is an ERROR that names it and the way out; nobody is asked."""
     text = (project.path / "conftest.py").read_text()
     name = fixture.split("def ")[1].split("(", maxsplit=1)[0]
     project.write("conftest.py", text.replace(f"def {name}(", f"def other_{name}(") + "\n" + fixture + "\n")
-    result = project.run("--ctx-cache", "-W", "ignore", *how)
+    result = project.run("--ctx-cache", "-W", "ignore")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines([f"*{name}*{says}*"])
     assert project.calls() == []
 
 
-def test_no_agent_shows_the_lines_to_write(project: Project, how: list[str]) -> None:
+def test_no_agent_shows_the_lines_to_write(project: Project) -> None:
     """A suite without ``ctx_agent`` is told what to write."""
     project.write("conftest.py", "")
-    result = project.run(*how)
+    result = project.run()
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["no agent to ask*", "*def ctx_agent():", "*def ask(question, context):"])
 
@@ -222,10 +220,10 @@ def test_context_files_stand_for_the_context_without_an_assembler(project: Proje
     project.run("--ctx-cache").stdout.fnmatch_lines(["missed*2 context: rules.md"])
 
 
-def test_assembler_inside_the_agent_paths_is_warned_of(project: Project, how: list[str]) -> None:
+def test_assembler_inside_the_agent_paths_is_warned_of(project: Project) -> None:
     """Where the assembler's file is one of the agent's, refactoring it would not be free: said once."""
     project.edit("pytest.ini", "ctx_agent_paths = agent", "ctx_agent_paths = agent conftest.py")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.stdout.fnmatch_lines(["warning*conftest.py*ctx_assembler*ctx_agent_paths*"])
 
 
@@ -255,11 +253,11 @@ def test_answer(ctx_case, ctx_trace, ctx_agent, temperature, request):
 """
 
 
-def test_parameters_of_the_agent_are_in_the_key(project: Project, how: list[str]) -> None:
+def test_parameters_of_the_agent_are_in_the_key(project: Project) -> None:
     """Two agents made by parameters never share an answer: each gets its own, cold and warm."""
     project.write("test_parametrised.py", PARAMETRISED)
     for _ in range(2):
-        project.run("--ctx-cache", "test_parametrised.py", *how).assert_outcomes(passed=8)
+        project.run("--ctx-cache", "test_parametrised.py").assert_outcomes(passed=8)
     assert len(project.traces()) == 8
 
 
@@ -337,7 +335,7 @@ def test_suites_do_not_learn_from_each_other(project: Project) -> None:
     project.run("--ctx-cache").stdout.fnmatch_lines(["answers*1 hit, 1 miss*", "missed*1 inputs"])
 
 
-def test_agent_may_change_what_it_is_given(project: Project, how: list[str]) -> None:
+def test_agent_may_change_what_it_is_given(project: Project) -> None:
     """An agent and an assembler get copies: what they do to inputs or context changes no key and no case."""
     project.write(
         "conftest.py",
@@ -364,11 +362,11 @@ def ctx_agent():
         "golden.yaml",
         "cases: [{id: a, question: q, match: scalar, expected: {rows: [[1]]}, inputs: {history: [first]}}]\n",
     )
-    project.run("--ctx-cache", *how).assert_outcomes(passed=1)
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["answers*1 hit, 0 miss*"])
+    project.run("--ctx-cache").assert_outcomes(passed=1)
+    project.run("--ctx-cache").stdout.fnmatch_lines(["answers*1 hit, 0 miss*"])
 
 
-def test_figures_that_cannot_be_recorded_cost_no_answer(project: Project, how: list[str]) -> None:
+def test_figures_that_cannot_be_recorded_cost_no_answer(project: Project) -> None:
     """Odd figures beside a good answer are converted or left out with a warning; the answer is stored."""
     project.edit(
         "conftest.py",
@@ -381,18 +379,18 @@ def test_figures_that_cannot_be_recorded_cost_no_answer(project: Project, how: l
         "return AgentResult(answers[question], cost=decimal.Decimal('0.5'), latency_ms=12.5, turns='two',"
         " tool_calls=[object()])",
     )
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["cost*spent 1.0000 USD in 2 calls*"])
     result.stdout.fnmatch_lines(["*AgentResult.turns was not recorded: 'two' is no number"])
     result.stdout.fnmatch_lines(["*AgentResult.tool_calls was not recorded:*"])
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["answers*2 hit*"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["answers*2 hit*"])
 
 
-def test_calls_that_end_in_an_error_are_counted(project: Project, how: list[str]) -> None:
+def test_calls_that_end_in_an_error_are_counted(project: Project) -> None:
     """An agent that was called and raised was paid for: the summary counts the call, at an unknown cost."""
     project.answer({"How many orders?": {"rows": [[99]]}})
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["cost*spent an unknown amount in 2 calls*"])
 
@@ -450,17 +448,17 @@ def ctx_agent(client): return client.ask
     project.run("-p", "no:asyncio", "-W", "error").assert_outcomes(passed=1, errors=1)
 
 
-def test_timeout_that_nobody_enforces_is_said(project: Project, how: list[str]) -> None:
+def test_timeout_that_nobody_enforces_is_said(project: Project) -> None:
     """A case's timeout without an async agent and without pytest-timeout is said once, not passed over."""
     project.edit("golden.yaml", "id: orders\n", "id: orders\n    timeout: 5\n")
-    result = project.run("-p", "no:timeout", *how)
+    result = project.run("-p", "no:timeout")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["warning*timeout*pytest-timeout*"])
 
 
-def test_agent_outside_the_agent_paths_is_warned_of(project: Project, how: list[str]) -> None:
+def test_agent_outside_the_agent_paths_is_warned_of(project: Project) -> None:
     """An agent defined in a file that is not one of the agent's is said: a change there gives old answers."""
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.stdout.fnmatch_lines(["warning*conftest.py defines the agent and is not in ctx_agent_paths*"])
     project.edit(
         "conftest.py",
@@ -469,7 +467,7 @@ def test_agent_outside_the_agent_paths_is_warned_of(project: Project, how: list[
     )
     project.write("agent/__init__.py", "")
     project.write("agent/ask.py", "def ask(question): return {'rows': [[99]]}\n")
-    result = project.pytester.runpytest_subprocess("--ctx-cache", *how)
+    result = project.pytester.runpytest_subprocess("--ctx-cache")
     assert "defines the agent" not in result.stdout.str()
 
 

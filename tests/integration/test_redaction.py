@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -257,3 +257,109 @@ def test_raising(ctx_trace):
         result.assert_outcomes(passed=1, failed=1)
         assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
     result.stdout.fnmatch_lines(["calls*1 hit*"])
+
+
+REPORTED = f"""cases:
+  - id: right
+    question: "May I use {KEY}?"
+    inputs: {{key: "{KEY}"}}
+    metadata: {{owner: "{KEY}"}}
+    result_kind: text
+    match: contains
+    expected: "the answer is [redacted]"
+  - id: known
+    question: "Is {KEY} fine?"
+    xfail: "waits for {KEY}"
+    result_kind: text
+    match: exact
+    expected: "not {KEY}"
+  - id: raising
+    question: "Do raise {KEY}"
+    result_kind: text
+    match: exact
+    expected: x
+"""
+REPORTS = ("--ctx-report=run.json", "--ctx-report=run.md", "--junitxml=junit.xml", "-rA", "-vv")
+
+
+def cases_of(project: Project, name: str) -> list[dict[str, Any]]:
+    """Return the cases of a report."""
+    cases: list[dict[str, Any]] = json.loads((project.path / name).read_text())["cases"]
+    return cases
+
+
+def test_reports_hold_no_key_and_a_baseline_compares(
+    leaky: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No report has the key; held against one, equal keys stay equal and a recalibrated case is re-scored."""
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(leaky.path / "summary.md"))
+    leaky.write("pytest.ini", INI + "ctx_step_summary = true\n")
+    leaky.write("golden.yaml", REPORTED)
+    before = files_of(leaky)
+    first = leaky.run("--ctx-cache", *REPORTS, *how)
+    first.assert_outcomes(passed=1, xfailed=1, errors=1)
+    right, known, raising = cases_of(leaky, "run.json")
+    assert right["metadata"] == {"owner": "[redacted]"}
+    assert right["expectation"]["expected"] == "the answer is [redacted]"
+    assert right["context"]["order"] == ["Rules", "Token [redacted]", "Question"]
+    (sample,) = right["samples_detail"]
+    assert sample["answer"] == "the answer is [redacted], hunter2-4711"
+    assert sample["key_parts"]["question"] == "May I use [redacted]?"
+    assert sample["key_parts"]["params"] == {"inputs": {"key": "[redacted]"}}
+    assert f"{sample['key']}.json" in {path.name for path in leaky.traces()}
+    assert known["xfail"] == "waits for [redacted]"
+    assert (known["expectation"]["match"], "expected" in known["expectation"]) == ("exact", False)
+    assert "401 for key [redacted]" in raising["samples_detail"][0]["reason"]
+
+    leaky.calls()
+    leaky.write("golden.yaml", REPORTED.replace("the answer is", "the answer was"))
+    second = leaky.run("--ctx-cache", "--ctx-on-miss=skip", "--ctx-baseline=run.json", *REPORTS, *how)
+    assert leaky.calls() == []
+    second.assert_outcomes(xfailed=2, skipped=1)
+    second.stdout.fnmatch_lines(["answers*2 hit*", "gate*"])
+    shown = str(first.stdout) + str(first.stderr) + str(second.stdout) + str(second.stderr)
+    assert "Zq7LmW4xT9" not in shown + texts_written(leaky, before)
+    assert "[redacted]" in (leaky.path / "run.md").read_text()
+    assert "Zq7LmW4xT9" not in (leaky.path / "summary.md").read_text()
+    assert cases_of(leaky, "run.json")[0]["samples_detail"][0]["key"] == sample["key"]
+
+
+def test_a_flip_is_confirmed_and_audited_without_showing_the_key(leaky: Project) -> None:
+    """Answers that confirm a flip or audit the store are as free of the key as the others."""
+    leaky.write("golden.yaml", REPORTED)
+    before = files_of(leaky)
+    leaky.run("--ctx-cache", *REPORTS)
+    leaky.write("agent/prompt.md", "Answer otherwise.\n")
+    leaky.write("conftest.py", CONFTEST.replace("the answer is", "the reply is"))
+    result = leaky.run(
+        "--ctx-cache", "--ctx-baseline=run.json", "--ctx-report=new.json", "--ctx-confirm=2", "-rA"
+    )
+    audit = leaky.run("--ctx-cache", "--ctx-audit=2", "-rA")
+    assert len(cases_of(leaky, "new.json")[0]["confirming"]) == 2
+    result.stdout.fnmatch_lines(["gate*RED*"])
+    audit.stdout.fnmatch_lines(["audit*"])
+    assert "Zq7LmW4xT9" not in str(result.stdout) + str(audit.stdout) + texts_written(leaky, before)
+
+
+def test_a_baseline_from_before_a_pattern_is_compared_as_redacted(leaky: Project) -> None:
+    """What a report still shows of what is a secret by now is no difference, and is shown nowhere."""
+    leaky.write("golden.yaml", REPORTED.replace("use", "use hunter2-4711 for"))
+    leaky.run("--ctx-report=old.json")
+    assert "hunter2" in (leaky.path / "old.json").read_text()
+    leaky.write("pytest.ini", INI + "ctx_redact = hunter2-\\d+\n")
+    result = leaky.run("--ctx-baseline=old.json", "--ctx-report=run.json", "--ctx-report=run.md", "-rA")
+    result.stdout.fnmatch_lines(["gate*"])
+    new = (leaky.path / "run.json").read_text() + (leaky.path / "run.md").read_text()
+    assert "hunter2" not in new + str(result.stdout)
+    assert "question/inputs" not in str(result.stdout)
+
+
+def test_a_bad_hook_leaves_texts_out_of_reports(leaky: Project) -> None:
+    """Where a hook fails, a report says which cases there are, and nothing that may hold a secret."""
+    leaky.write("conftest.py", CONFTEST + "\ndef pytest_ctxfp_redact(text):\n    return None\n")
+    leaky.write("golden.yaml", REPORTED)
+    before = files_of(leaky)
+    leaky.run(*REPORTS).assert_outcomes(errors=3)
+    cases = [(case["id"], case["state"]) for case in cases_of(leaky, "run.json")]
+    assert cases == [("right", "error"), ("known", "error"), ("raising", "error")]
+    assert "Zq7LmW4xT9" not in texts_written(leaky, before)

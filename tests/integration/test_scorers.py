@@ -148,26 +148,26 @@ def test_scorer_of_ten_lines(suite: Project, how: list[str]) -> None:
         ),
     ],
 )
-def test_scorers_that_give_no_verdict(suite: Project, how: list[str], match: str, text: str) -> None:
+def test_scorers_that_give_no_verdict(suite: Project, match: str, text: str) -> None:
     """A scorer that raises, returns nonsense or isn't there is an ERROR of its item, and no failure."""
     suite.edit("golden.yaml", "match: contains", f"match: {match}")
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(errors=1, passed=1)
     result.stdout.fnmatch_lines([text])
     assert len(suite.calls()) == (1 if match == "containz" else 2)
     assert len(suite.traces()) == (1 if match == "containz" else 2)
 
 
-def test_judge_is_asked_once(suite: Project, how: list[str]) -> None:
+def test_judge_is_asked_once(suite: Project) -> None:
     """A judge's verdicts are stored, and what they cost stands apart from what the agent costs."""
     suite.write("golden.yaml", JUDGED)
-    result = suite.run("--ctx-cache", *how)
+    result = suite.run("--ctx-cache")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         ["cost *in 2 calls*", "scorers    spent 0.0200 USD in 2 calls, saved 0.0000 USD"]
     )
     assert (len(suite.calls()), judged(suite), len(suite.traces())) == (2, 2, 4)
-    result = suite.run("--ctx-cache", "--ctx-on-miss=fail", *how)
+    result = suite.run("--ctx-cache", "--ctx-on-miss=fail")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(
         ["cost *in 0 calls*", "scorers    spent 0.0000 USD in 0 calls, saved 0.0200 USD"]

@@ -85,16 +85,14 @@ def test_modules_of_the_same_name(empty_project: Project, how: list[str]) -> Non
     ],
     ids=["conflict", "glued", "version", "truncated", "empty", "edited"],
 )
-def test_broken_files_fail_and_are_never_rewritten(
-    empty_project: Project, how: list[str], damage: object, says: str
-) -> None:
+def test_broken_files_fail_and_are_never_rewritten(empty_project: Project, damage: object, says: str) -> None:
     """A snapshot file that can't be read fails its tests with file, line and remedy; no flag rewrites it."""
     empty_project.write("test_one.py", ONE)
     empty_project.run("--ctx-snapshot-create")
     broken = damage(stored_file(empty_project))  # type: ignore[operator]
     empty_project.write("__ctxfp__/test_one.ctxfp", broken)
     for flag in ("--ctx-snapshot-update", "--ctx-snapshot-create", "--ctx-snapshot-prune"):
-        result = empty_project.run(flag, *how)
+        result = empty_project.run(flag)
         result.assert_outcomes(failed=1)
         result.stdout.fnmatch_lines([f"E{says}"])
         assert stored_file(empty_project) == broken
@@ -137,9 +135,7 @@ def test_a_disk_that_refuses_fails_the_run_and_leaves_the_old_file(
     assert [p.name for p in folder.rglob("*") if p.suffix not in {".ctxfp", ".md", ""}] == []
 
 
-def test_ids_that_a_file_system_confuses_get_files_of_their_own(
-    empty_project: Project, how: list[str]
-) -> None:
+def test_ids_that_a_file_system_confuses_get_files_of_their_own(empty_project: Project) -> None:
     """Ids that differ only in case, or in characters that file names can't hold, have a text file each."""
     empty_project.write(
         "test_ids.py",
@@ -147,11 +143,11 @@ def test_ids_that_a_file_system_confuses_get_files_of_their_own(
         "@pytest.mark.parametrize('p', ['a', 'A', 'a:b', 'a?b', 'CON', 'x' * 300, '../up'])\n"
         "def test_ids(p, ctx_snapshot): ctx_snapshot.check(p)\n",
     )
-    empty_project.run("--ctx-snapshot-create", *how).assert_outcomes(passed=7)
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=7)
     names = [path.name for path in (empty_project.path / "__ctxfp__/test_ids").iterdir()]
     assert len({name.casefold() for name in names}) == 7
     assert all(re.fullmatch(r"[A-Za-z0-9_-]{1,110}\.md", name) for name in names)
-    empty_project.run(*how).assert_outcomes(passed=7)
+    empty_project.run().assert_outcomes(passed=7)
 
 
 HUNDRED = """
@@ -188,29 +184,29 @@ def test_a_hundred_changed_layers_stay_readable(
     ],
 )
 def test_changes_that_cannot_be_seen_are_named(
-    empty_project: Project, how: list[str], before: str, after: str, says: str
+    empty_project: Project, before: str, after: str, says: str
 ) -> None:
     """A change that is only white space, line ends or Unicode normalisation says so."""
     test = 'def test_it(ctx_snapshot): ctx_snapshot.check("## A\\n{}\\n")\n'
     empty_project.write("test_it.py", test.format(before))
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.write("test_it.py", test.format(after))
-    empty_project.run(*how).stdout.fnmatch_lines([f"E*~ A *{says}*"])
+    empty_project.run().stdout.fnmatch_lines([f"E*~ A *{says}*"])
 
 
-def test_one_move_is_one_row(empty_project: Project, how: list[str]) -> None:
+def test_one_move_is_one_row(empty_project: Project) -> None:
     """A layer that moved over six others is one row, not seven."""
     layers = [f"## L{n}\n{n}\n" for n in range(7)]
     test = "def test_it(ctx_snapshot): ctx_snapshot.check({!r})\n"
     empty_project.write("test_it.py", test.format("".join(layers)))
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.write("test_it.py", test.format("".join([*layers[1:], layers[0]])))
-    result = empty_project.run(*how)
+    result = empty_project.run()
     result.stdout.fnmatch_lines(["E*SnapshotMismatch: 1 layer moved: L0*", "E*> L0 *now after L6*"])
     assert len([line for line in result.outlines if re.match(r"E\s+> ", line)]) == 1
 
 
-def test_summary_names_each(empty_project: Project, how: list[str]) -> None:
+def test_summary_names_each(empty_project: Project) -> None:
     """The summary counts matched, changed, missing and unused snapshots and names all but the first."""
     module = (
         "def test_same(ctx_snapshot): ctx_snapshot.check('a')\n"
@@ -218,12 +214,12 @@ def test_summary_names_each(empty_project: Project, how: list[str]) -> None:
         "def test_gone(ctx_snapshot): ctx_snapshot.check('c')\n"
     )
     empty_project.write("test_it.py", module)
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.write(
         "test_it.py",
         module.replace("'b'", "'bb'").replace("test_gone", "test_new"),
     )
-    empty_project.run(*how).stdout.fnmatch_lines(
+    empty_project.run().stdout.fnmatch_lines(
         [
             "snapshots*1 matched, 1 changed, 1 missing, 1 unused",
             "*changed*__ctxfp__/test_it.ctxfp: test_other#0",
@@ -272,16 +268,16 @@ def test_split(ctx_snapshot):
 """
 
 
-def test_wherever_it_is_called(empty_project: Project, how: list[str]) -> None:
+def test_wherever_it_is_called(empty_project: Project) -> None:
     """``check`` works in loops, helpers, fixtures and async tests, with mappings and splitters."""
     empty_project.write("test_everywhere.py", EVERYWHERE)
-    empty_project.run("--ctx-snapshot-create", *how).assert_outcomes(passed=5)
-    result = empty_project.run(*how)
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=5)
+    result = empty_project.run()
     result.assert_outcomes(passed=5)
     result.stdout.fnmatch_lines(["snapshots*9 matched"])
     empty_project.edit("test_everywhere.py", '"User": "hello"', '"User": "hello!"')
     empty_project.edit("test_everywhere.py", '"abcd"', '"abxd"')
-    result = empty_project.run(*how)
+    result = empty_project.run()
     result.stdout.fnmatch_lines(["E*1 layer changed: User (+1 byte)*"])
     result.stdout.fnmatch_lines(["E*1 layer changed: two*"])
 

@@ -111,13 +111,13 @@ def test_file_format(snapshots: Project) -> None:
     ],
     ids=["change", "same-size", "add", "remove", "reorder", "header", "duplicate", "space", "line-end"],
 )
-def test_changes_are_named(snapshots: Project, how: list[str], old: str, new: str, says: list[str]) -> None:
+def test_changes_are_named(snapshots: Project, old: str, new: str, says: list[str]) -> None:
     """Each kind of change fails with a first line that begins with the layers, and is accepted by
     ``--ctx-snapshot-update``, after which a second update changes no byte.
     """
     before = stored(snapshots)
     snapshots.edit("context.md", old, new)
-    result = snapshots.run(*how)
+    result = snapshots.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*SnapshotMismatch: " + says[0], *(f"E{line}" for line in says[1:])])
     result.stdout.fnmatch_lines(
@@ -125,14 +125,14 @@ def test_changes_are_named(snapshots: Project, how: list[str], old: str, new: st
     )
     result.stdout.fnmatch_lines([f"FAILED test_context.py::test_context - {says[0][:20]}*"])
     assert stored(snapshots) == before
-    snapshots.run("--ctx-snapshot-create", *how).assert_outcomes(failed=1)
+    snapshots.run("--ctx-snapshot-create").assert_outcomes(failed=1)
     assert stored(snapshots) == before
-    snapshots.run("--ctx-snapshot-update", *how).assert_outcomes(passed=1)
+    snapshots.run("--ctx-snapshot-update").assert_outcomes(passed=1)
     after = stored(snapshots)
     assert after != before
-    snapshots.run("--ctx-snapshot-update", *how).stdout.fnmatch_lines(["snapshots*1 matched"])
+    snapshots.run("--ctx-snapshot-update").stdout.fnmatch_lines(["snapshots*1 matched"])
     assert stored(snapshots) == after
-    snapshots.run(*how).assert_outcomes(passed=1)
+    snapshots.run().assert_outcomes(passed=1)
 
 
 def test_diff_on_a_fresh_clone(snapshots: Project, how: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -170,19 +170,19 @@ def test_no_text_no_diff(snapshots: Project) -> None:
 
 
 @pytest.mark.parametrize("where", ["local", "none"])
-def test_texts_elsewhere_or_nowhere(empty_project: Project, how: list[str], where: str) -> None:
+def test_texts_elsewhere_or_nowhere(empty_project: Project, where: str) -> None:
     """Ini ``ctx_snapshot_text``: ``local`` keeps texts below ``.ctxfp/layers``, ``none`` keeps none."""
     empty_project.write("pytest.ini", f"[pytest]\nctx_snapshot_text = {where}\n")
     empty_project.write("test_context.py", TEST)
     empty_project.write("context.md", CONTEXT)
-    empty_project.run("--ctx-snapshot-create", *how).assert_outcomes(passed=1)
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=1)
     assert list(stored(empty_project)) == ["test_context.ctxfp"]
     assert len(list(empty_project.path.glob(".ctxfp/layers/**/*.md"))) == (where == "local")
     empty_project.edit("context.md", "count all", "count some")
-    result = empty_project.run(*how)
+    result = empty_project.run()
     result.stdout.fnmatch_lines(["+- count some" if where == "local" else "no diff: no text*"])
-    empty_project.run("--ctx-snapshot-update", *how).assert_outcomes(passed=1)
-    empty_project.run(*how).assert_outcomes(passed=1)
+    empty_project.run("--ctx-snapshot-update").assert_outcomes(passed=1)
+    empty_project.run().assert_outcomes(passed=1)
 
 
 def test_bad_ini_value_is_a_usage_error(empty_project: Project) -> None:
@@ -195,7 +195,7 @@ def test_bad_ini_value_is_a_usage_error(empty_project: Project) -> None:
     result.stderr.fnmatch_lines(["ERROR: *ctx_snapshot_text = 'always'*commit, local, none*"])
 
 
-def test_equality_and_names(empty_project: Project, how: list[str]) -> None:
+def test_equality_and_names(empty_project: Project) -> None:
     """``assert context == ctx_snapshot`` checks too; several checks of a test are counted or named."""
     empty_project.write(
         "test_many.py",
@@ -205,23 +205,23 @@ def test_equality_and_names(empty_project: Project, how: list[str]) -> None:
         "    ctx_snapshot.check('c', name='third')\n"
         "    ctx_snapshot.check({'A': 'x', 'B': 'y'}, 'fourth')\n",
     )
-    empty_project.run("--ctx-snapshot-create", *how).stdout.fnmatch_lines(["snapshots*4 written"])
+    empty_project.run("--ctx-snapshot-create").stdout.fnmatch_lines(["snapshots*4 written"])
     text = (empty_project.path / "__ctxfp__/test_many.ctxfp").read_text()
     for key in ("#0", "#1", "#third", "#fourth"):
         assert f'"key": "test_many{key}"' in text
-    empty_project.run(*how).stdout.fnmatch_lines(["snapshots*4 matched"])
+    empty_project.run().stdout.fnmatch_lines(["snapshots*4 matched"])
     empty_project.edit("test_many.py", "'a' ==", "'z' ==")
-    result = empty_project.run("--assert=plain", *how)
+    result = empty_project.run("--assert=plain")
     result.stdout.fnmatch_lines(["E*SnapshotMismatch: 1 layer changed: (preamble)*"])
 
 
-def test_same_name_twice_is_an_error_with_both_lines(empty_project: Project, how: list[str]) -> None:
+def test_same_name_twice_is_an_error_with_both_lines(empty_project: Project) -> None:
     """A name used twice in one test is an error at once that names both lines."""
     empty_project.write(
         "test_twice.py",
         "def test_twice(ctx_snapshot):\n" + "    ctx_snapshot.check('a', name='x')\n" * 2,
     )
-    result = empty_project.run("--ctx-snapshot-create", *how)
+    result = empty_project.run("--ctx-snapshot-create")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["E*'x' is asserted twice*test_twice.py:2 and at test_twice.py:3*"])
 

@@ -31,14 +31,12 @@ def write_suite(project: Project, *, budget: str = "", ini: str = "") -> None:
     ("ini", "says"),
     [("", "~+3 tokens"), ("ctx_tokens = estimate", "~+3 tokens"), ("ctx_tokens = off", None)],
 )
-def test_snapshot_failures_show_token_deltas(
-    empty_project: Project, how: list[str], ini: str, says: str | None
-) -> None:
+def test_snapshot_failures_show_token_deltas(empty_project: Project, ini: str, says: str | None) -> None:
     """A changed layer's row says by how many tokens it grew, marked as an estimate; ``off`` says none."""
     write_suite(empty_project, ini=ini)
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.edit("context.md", "- one fact\n", "- one fact\n- another\n")
-    result = empty_project.run(*how)
+    result = empty_project.run()
     result.stdout.fnmatch_lines([f"E*~ Project Facts *{says or ''}*"])
     assert (" tokens" in result.stdout.str()) is (says is not None)
 
@@ -52,10 +50,10 @@ def test_a_hook_counts_exactly(empty_project: Project, how: list[str]) -> None:
     empty_project.run(*how).stdout.fnmatch_lines(["E*~ Project Facts *, +4 tokens"])
 
 
-def test_budget_fails_before_anything_is_stored(empty_project: Project, how: list[str]) -> None:
+def test_budget_fails_before_anything_is_stored(empty_project: Project) -> None:
     """``budget=`` raises BudgetExceeded with layer, count, limit and how much to cut; nothing is stored."""
     write_suite(empty_project, budget=", budget={'Project Facts': 2, '*': 4000}")
-    result = empty_project.run("--ctx-snapshot-create", *how)
+    result = empty_project.run("--ctx-snapshot-create")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -65,7 +63,7 @@ def test_budget_fails_before_anything_is_stored(empty_project: Project, how: lis
     )
     assert not (empty_project.path / "__ctxfp__").exists()
     write_suite(empty_project, budget=", budget={'Project Facts': 3, '*': 4000}")
-    empty_project.run("--ctx-snapshot-create", *how).assert_outcomes(passed=1)
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=1)
 
 
 @pytest.mark.parametrize("budget", ["{'Facts': 3}", "{'*': -1}", "5"])
@@ -78,32 +76,32 @@ def test_bad_budgets_are_errors(empty_project: Project, budget: str) -> None:
 
 
 def test_a_missing_vocabulary_is_said_once_and_estimated(
-    empty_project: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
+    empty_project: Project, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """``ctx_tokens = tiktoken`` without its vocabulary: one warning, and the estimate."""
     monkeypatch.setenv("TIKTOKEN_CACHE_DIR", str(empty_project.path / "none"))
     monkeypatch.setenv("HTTPS_PROXY", "http://127.0.0.1:9")
     write_suite(empty_project, ini="ctx_tokens = tiktoken")
-    empty_project.run("--ctx-snapshot-create", *how)
+    empty_project.run("--ctx-snapshot-create")
     empty_project.edit("context.md", "- one fact\n", "- one fact\n- another\n")
-    result = empty_project.pytester.runpytest_subprocess(*how)
+    result = empty_project.pytester.runpytest_subprocess()
     result.stdout.fnmatch_lines(["E*~ Project Facts *~+3 tokens", "*tokens are estimated, as *"])
     assert result.stdout.str().count("tokens are estimated") == 1
 
 
-def test_traces_hold_exact_counts_only(project: Project, how: list[str]) -> None:
+def test_traces_hold_exact_counts_only(project: Project) -> None:
     """The fingerprint in a trace has tokens per layer where a hook counts, and none of the estimate."""
     for hook, expected in [("", None), ("def pytest_ctxfp_count_tokens(text): return 7\n", 7)]:
         project.write("conftest.py", hook + (project.path / "conftest.py").read_text())
-        project.run("--ctx-refresh", "-k", "orders", *how)
+        project.run("--ctx-refresh", "-k", "orders")
         [path] = project.traces()
         layers = json.loads(path.read_text())["context"]["layers"]
         assert {layer.get("tokens") for layer in layers.values()} == {expected}
 
 
-def test_bad_ini_value(empty_project: Project, how: list[str]) -> None:
+def test_bad_ini_value(empty_project: Project) -> None:
     """Another word for ``ctx_tokens`` is a usage error that names those there are."""
     write_suite(empty_project, ini="ctx_tokens = exact")
-    result = empty_project.run(*how)
+    result = empty_project.run()
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: *ctx_tokens = 'exact'*estimate, tiktoken, off*"])

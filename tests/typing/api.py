@@ -27,6 +27,7 @@ from pytest_ctxfp import (
     fold_samples,
     gate_reports,
     git_blob_sha,
+    golden_schema,
     load_golden,
     markdown_layers,
     mcnemar_exact,
@@ -99,3 +100,4 @@ accuracy: float = aggregate(
     fold_samples(case.id, case.samples, tags=case.tags) for case in report.cases
 ).accuracy
 pin: PinStatus = classify_pin("shop@3f9c1a2", sha)
+title: object = golden_schema()["title"]

@@ -501,3 +501,12 @@ def test_lines_are_lines() -> None:
     lines = gate_reports(run(*evil), run(*worse)).lines()
     assert len(lines) < 60
     assert all(line.isprintable() for line in lines)
+
+
+def test_tests_of_one_case_are_told_apart() -> None:
+    """Two tests that run the same case are each weighed against their own answer, also if only one runs."""
+    before = run(make_case("a", True, test="t.py::test_one"), make_case("a", False, test="t.py::test_two"))
+    only_two = run(make_case("a", False, test="t.py::test_two", context="## Rules\nnew\n"))
+    result = gate_reports(before, only_two)
+    assert [found.verdict.value for found in result.cases if found.after] == ["known failing"]
+    assert result.passed
