@@ -13,6 +13,7 @@ from pytest_ctxfp._cli.files import print_json, print_lines
 from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._redaction import REDACTED
 from pytest_ctxfp._store import JUDGE_SHA, CacheMode, TraceStore, recorded_time
 
 if TYPE_CHECKING:
@@ -363,8 +364,7 @@ def _layer_line(name: str, layer: object) -> str:
 def _verify(arguments: argparse.Namespace) -> int:
     store = open_store(arguments.dir)
     stored, corrupt = read_store(store)
-    if not find_project().values.get("ctx_redact"):
-        corrupt += [problem for item in stored if (problem := check_name(item)) is not None]
+    corrupt += [problem for item in stored if (problem := check_name(item)) is not None]
     if arguments.json:
         listed: list[JSONValue] = [
             {"file": str(item.path), "problem": escape_line(item.problem)} for item in corrupt
@@ -405,7 +405,7 @@ def check_name(item: Stored) -> Corrupt | None:
     return Corrupt(item.path, message)
 
 
-_REWRITTEN = re.compile(r"redact|\*\*\*|[\U00010000-\U0010ffff]", re.IGNORECASE)
+_REWRITTEN = re.compile(f"{re.escape(REDACTED)}|[\U00010000-\U0010ffff]")
 
 
 def _may_be_rewritten(parts: dict[str, JSONValue]) -> bool:

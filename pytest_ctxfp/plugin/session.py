@@ -13,8 +13,9 @@ from pytest_ctxfp.plugin.case_runs import apply_selection, choose_audited
 from pytest_ctxfp.plugin.collect import add_tag_keywords, drop_claimed
 from pytest_ctxfp.plugin.evidence import describe_cases, describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
-from pytest_ctxfp.plugin.item_records import take_records, take_sections
+from pytest_ctxfp.plugin.item_records import is_ours, take_records, take_sections
 from pytest_ctxfp.plugin.items import names_below_file
+from pytest_ctxfp.plugin.redacting import redact_report
 from pytest_ctxfp.plugin.reports import escape_serialized, place_skip, show_own_text
 from pytest_ctxfp.plugin.runner import known_identity
 from pytest_ctxfp.plugin.settings import get_settings
@@ -79,6 +80,8 @@ class ReportHooks:
             show_own_text(report, call.excinfo, item)
         place_skip(report, item)
         report.sections.extend(take_sections(item))
+        if is_ours(item):
+            redact_report(report, item.config)
         records = [*take_records(item, report), *self._evidence_to_send(item, report)]
         if records:
             report.ctxfp = records  # type: ignore[attr-defined]
