@@ -356,7 +356,7 @@ HUNGRIEST = {
     ("kind", "form", "size"),
     [
         *((kind, form, ONE_MB // 10) for kind, (forms, _) in KINDS.items() for form in forms),
-        *((kind, form, ONE_MB) for kind, form in HUNGRIEST.items()),
+        *((kind, form, ONE_MB // 4) for kind, form in HUNGRIEST.items()),
     ],
 )
 def test_a_large_input_is_read_or_refused_within_memory(
