@@ -235,12 +235,16 @@ def _explain_context(
     return Difference(f"context: {_join_names(list(sizes))}", f"context: {_join_names(detailed)}")
 
 
+def _bytes(n: int, form: str = "d") -> str:
+    return f"{n:{form}} byte{'s' * (abs(n) != 1)}"
+
+
 def _changed_sizes(before: ContextFingerprint, after: ContextFingerprint) -> dict[str, str]:
     """Return by how much each layer that differs has grown: ``{"Current Facts": "+12 bytes"}``."""
     diff = diff_fingerprints(before, after)
-    deltas = {delta.layer: f"{delta.after_bytes - delta.before_bytes:+} bytes" for delta in diff.changed}
-    added = {layer: f"new, {after.layers[layer].bytes} bytes" for layer in diff.added}
-    removed = {layer: f"gone, {before.layers[layer].bytes} bytes" for layer in diff.removed}
+    deltas = {delta.layer: _bytes(delta.after_bytes - delta.before_bytes, "+d") for delta in diff.changed}
+    added = {layer: f"new, {_bytes(after.layers[layer].bytes)}" for layer in diff.added}
+    removed = {layer: f"gone, {_bytes(before.layers[layer].bytes)}" for layer in diff.removed}
     return dict(sorted({**removed, **added, **deltas}.items()))
 
 

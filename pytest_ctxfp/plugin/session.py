@@ -47,6 +47,7 @@ class ReportHooks:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._is_worker = hasattr(config, "workerinput")
+        self._is_complete = True
         self._is_verbose = config.get_verbosity() > 0
         self._facts = RunFacts()
         self._faults: list[str] = []
@@ -148,11 +149,11 @@ class ReportHooks:
             f"snapshots not written: {escape_line(fault)}"
             for fault in (*write_accepted(self._facts.snapshots()), *self._prune())
         ]
+        self._is_complete = self._facts.is_complete(self._n_collected) and not stopped
         if get_settings(self._config).wants_report:
             from pytest_ctxfp.plugin.run_report import conclude
 
-            is_complete = self._facts.is_complete(self._n_collected) and not stopped
-            self._verdict = conclude(self._facts, self._config, complete=is_complete)
+            self._verdict = conclude(self._facts, self._config, complete=self._is_complete)
         self._raise_status(session)
 
     def _prune(self) -> list[str]:
@@ -190,7 +191,9 @@ class ReportHooks:
         lines = render_snapshots(self._facts, settings)
         if self._facts.cases() or self._facts.helper_calls():
             identity = known_identity(self._config)
-            summary = render_summary(self._facts, settings, identity, verbose=self._is_verbose)
+            summary = render_summary(
+                self._facts, settings, identity, verbose=self._is_verbose, complete=self._is_complete
+            )
             lines = [*summary, *lines]
         verdict = self._verdict
         gate = [] if verdict is None or verdict.gate is None else verdict.gate.lines()

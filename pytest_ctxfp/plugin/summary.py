@@ -27,7 +27,12 @@ _MAX_NAME = 60
 
 
 def render_summary(
-    facts: RunFacts, settings: Settings, identity: Identity, *, verbose: bool = False
+    facts: RunFacts,
+    settings: Settings,
+    identity: Identity,
+    *,
+    verbose: bool = False,
+    complete: bool = True,
 ) -> list[str]:
     """Return the lines of the summary.
 
@@ -36,6 +41,7 @@ def render_summary(
         settings: what flags and ini options say.
         identity: what makes the agent what it is.
         verbose: say of each case why its answer was missing.
+        complete: every test that was to run has run to its end.
 
     Example::
 
@@ -58,6 +64,7 @@ def render_summary(
         ("cache", _describe_cache(settings)),
         ("identity", [_describe_identity(both, identity, settings)]),
         ("selected", _describe_selection(facts)),
+        ("incomplete", [] if complete else ["the run was interrupted: what did not run is in no figure"]),
         ("cases", [_count_cases(cases)] if cases else []),
         ("flaky", _list_flaky(cases)),
         ("answers", [_count_answers(samples)] if samples else []),
@@ -259,7 +266,12 @@ def _count_reasons(records: list[CaseRecord]) -> list[str]:
     reasons = Counter("; ".join(record["why"]) for record in records if record.get("why"))
     lines = capped([f"{n} {escape_line(name_reason(reason, n))}" for reason, n in reasons.most_common()])
     refused = [record for record in records if record["state"] == "refused"]
-    return [*lines, f"asking would cost {_total(refused, 'estimated_cost')}"] if refused else lines
+    return [*lines, f"asking would cost {_estimate(refused)}"] if refused else lines
+
+
+def _estimate(refused: list[CaseRecord]) -> str:
+    amount = _total(refused, "estimated_cost")
+    return amount if amount.startswith("an ") else f"about {amount}"
 
 
 def _list_missed(records: list[CaseRecord]) -> list[str]:
