@@ -22,7 +22,7 @@ from pytest_ctxfp._fields import (
     refuse_unknown,
 )
 from pytest_ctxfp._model import GoldenCase, ResultKind, Table
-from pytest_ctxfp._tree import Fault, Mapping, Node, Scalar, TreeError, describe
+from pytest_ctxfp._tree import Fault, Faults, Mapping, Node, Scalar, TooManyFaults, TreeError, describe
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -105,7 +105,7 @@ def case_from_dict(data: object) -> GoldenCase:
     """
     from pytest_ctxfp._json import node_from_value
 
-    faults: list[Fault] = []
+    faults = Faults()
     case_id = None
     try:
         node = node_from_value(data)
@@ -113,6 +113,8 @@ def case_from_dict(data: object) -> GoldenCase:
         case = read_case(node, faults)
     except TreeError as error:
         raise GoldenError(_NO_FILE, None, case_id, error.reason) from None
+    except TooManyFaults as error:
+        case, faults = None, Faults(error.faults)
     if case is None:
         first, *more = [GoldenError(_NO_FILE, None, case_id, fault.reason) for fault in faults]
         raise GoldenError(_NO_FILE, None, case_id, first.reason, more)

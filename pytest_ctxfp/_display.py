@@ -9,6 +9,7 @@ _UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]
 _UNPRINTABLE_BUT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
 _UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_COUNTABLE_REASONS = {"new case", "new call", "new sample"}
 
 
 def escape_line(text: str, *, limit: int | None = None) -> str:
@@ -30,6 +31,11 @@ def escape_lines(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""Return a text that UTF-8 can hold: lone surrogates stand as ``\uNNNN``."""
     return _SURROGATE.sub(_escape, text)
+
+
+def name_reason(why: str, n: int) -> str:
+    """Return why something missed as it is said of ``n`` answers: ``new case`` becomes ``new cases``."""
+    return f"{why}s" if n > 1 and why in _COUNTABLE_REASONS else why
 
 
 def shorten_time(recorded_at: str) -> str:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
 
 _MAX_LINE = 1_000
+_MAX_ID = 200
 
 
 class CtxfpError(Exception):
@@ -52,8 +53,12 @@ class GoldenError(CtxfpError):
 
     def __str__(self) -> str:
         place = self.path if self.line is None else f"{self.path}:{self.line}"
-        subject = "" if self.case is None else f"case {self.case!r}: "
+        subject = "" if self.case is None else f"case {_shown_id(self.case)}: "
         return "\n".join([f"{place}: {subject}{self.reason}", *map(str, self.more)])
+
+
+def _shown_id(case_id: str) -> str:
+    return repr(case_id) if len(case_id) <= _MAX_ID else f"{case_id[:_MAX_ID]!r}..."
 
 
 class CacheMiss(CtxfpError):

@@ -17,6 +17,7 @@ TABLE_KEYS = ("columns", "rows")
 TOLERANCE_KEYS = ("numeric", "relative", "columns")
 
 _TABLE_EXAMPLE = "{columns: [n], rows: [[99]]}"
+_MAX_NAME = 60
 _TABULAR = (ResultKind.TABLE, ResultKind.VERDICT)
 
 
@@ -235,8 +236,10 @@ def _check_tolerated_columns(case: Mapping, table: Table, faults: list[Fault]) -
     if not isinstance(columns, Mapping):
         return
     named = table.columns or ()
+    known = frozenset(named)
+    has = f"it has {join_words(name[:_MAX_NAME] for name in named)}" if named else "name its columns"
     for name in columns.entries:
-        if name not in named:
-            remedy = suggest(name, named) or (f"it has {join_words(named)}" if named else "name its columns")
+        if name not in known:
+            remedy = suggest(name, named) or has
             reason = f"`tolerance.columns` names {shown(name)}, which `expected.columns` has not: {remedy}"
             faults.append(Fault(columns.lines[name], reason))

@@ -9,10 +9,23 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._fields import read_number, refuse_unknown
-from pytest_ctxfp._tree import Fault, Mapping, Scalar, Sequence, TreeError, core_type, describe, is_null
+from pytest_ctxfp._tree import (
+    Fault,
+    Faults,
+    Mapping,
+    Scalar,
+    Sequence,
+    TooManyFaults,
+    TreeError,
+    core_type,
+    describe,
+    is_null,
+)
 from pytest_ctxfp._tree_file import parse_text, read_file
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pytest_ctxfp._tree import Node, Parsed
 
 _KEYS = ("category", "key", "value", "salience")
@@ -75,21 +88,23 @@ def load_facts(path: str | os.PathLike[str]) -> list[KnowledgeFact]:
     path = os.fsdecode(path)
     try:
         nodes, faults = _read_nodes(path)
+        facts = [fact for node in nodes if (fact := _read_fact(node, faults)) is not None]
     except TreeError as error:
         raise GoldenError(path, error.line, None, error.reason) from None
-    facts = [fact for node in nodes if (fact := _read_fact(node, faults)) is not None]
+    except TooManyFaults as error:
+        raise _join_faults(path, error.faults) from None
     if faults:
         raise _join_faults(path, faults)
     return facts
 
 
-def _read_nodes(path: str) -> tuple[list[Node], list[Fault]]:
+def _read_nodes(path: str) -> tuple[list[Node], Faults]:
     text = read_file(path)
     is_lines = path.lower().endswith(".jsonl")
     if not is_lines and not any(map(_has_content, text.split("\n"))):
         raise TreeError(None, "the file is empty: write a list of facts, or `[]` for none")
     parsed = parse_text(path, text)
-    return list(parsed.roots) if is_lines else _list_items(parsed), list(parsed.faults)
+    return list(parsed.roots) if is_lines else _list_items(parsed), Faults(parsed.faults)
 
 
 def _has_content(line: str) -> bool:
@@ -148,7 +163,7 @@ def _read_salience(fact: Mapping, faults: list[Fault]) -> float | None:
     return read_number("salience", node, faults, wanted="a finite number", fits=lambda _: True)
 
 
-def _join_faults(path: str, faults: list[Fault]) -> GoldenError:
+def _join_faults(path: str, faults: Iterable[Fault]) -> GoldenError:
     faults = sorted(faults, key=lambda fault: fault.line or 0)
     first, *more = [GoldenError(path, fault.line, None, fault.reason) for fault in faults]
     return GoldenError(path, first.line, None, first.reason, more)

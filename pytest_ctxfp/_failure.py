@@ -45,7 +45,7 @@ def describe_failure(outcome: Outcome) -> str:
     case = outcome.case
     failing = next((sample for sample in outcome.samples if not sample.comparison.passed), outcome)
     blocks = [
-        _block("question", [escape_line(case.question, limit=_MAX_QUESTION)]),
+        _block("question", [escape_line(outcome.trace.question, limit=_MAX_QUESTION)]),
         _block("match", [_describe_match(case)]),
         *_describe_score(failing),
         _block("expected", _render_expected(failing.case)),

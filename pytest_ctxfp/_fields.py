@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
 
 
+_MAX_KNOWN = 100
+_MAX_SHOWN = 10
 _NO_MERGE = "YAML 1.2 has no merge keys, write the keys out"
 
 
@@ -170,16 +172,26 @@ def refuse_unknown(mapping: Mapping, known: tuple[str, ...], faults: list[Fault]
             faults.append(Fault(mapping.lines[key], f"unknown key {shown(key)}{place}: {remedy}"))
 
 
-@lru_cache(maxsize=1024)
 def suggest(word: str, known: tuple[str, ...]) -> str:
     """Return ``did you mean 'match'?`` where a known word is near, else an empty text."""
+    # The search takes the time of comparing with each, and the cache hashes all.
+    return _suggest(word, known) if len(word) <= 40 and len(known) <= _MAX_KNOWN else ""
+
+
+@lru_cache(maxsize=1024)
+def _suggest(word: str, known: tuple[str, ...]) -> str:
     from difflib import get_close_matches
 
-    near = get_close_matches(word.lower(), known, n=1) if len(word) <= 40 else []
+    near = get_close_matches(word.lower(), known, n=1)
     return f"did you mean {near[0]!r}?" if near else ""
 
 
 def join_words(words: Iterable[str]) -> str:
-    """Return ``a, b or c``."""
-    *head, last = words
+    """Return ``a, b or c``, of many words the first ones."""
+    known = list(words)
+    *head, last = (
+        known
+        if len(known) <= _MAX_KNOWN
+        else [*known[:_MAX_SHOWN], f"one of the {len(known) - _MAX_SHOWN} others"]
+    )
     return f"{', '.join(head)} or {last}" if head else last

@@ -164,7 +164,7 @@ def _sum_up(
     drift_p = _drift_p(common)
     has_drift = drift_p < DRIFT_LEVEL
     result = GateResult(
-        cases=cases,
+        cases=tuple(map(_as_drift, cases)) if has_drift else cases,
         reasons=(),
         notes=(),
         n_common=len(common),
@@ -186,6 +186,12 @@ def _sum_up(
 
 def _was_asked(found: GateCase) -> bool:
     return found.after is not None and any(sample.was_asked for sample in found.after.samples)
+
+
+def _as_drift(found: GateCase) -> GateCase:
+    """Call a flip no noise any more where chance does not make so many."""
+    is_part = found.verdict is Verdict.NOISE and found.same_key and found.flipped_to_fail
+    return replace(found, verdict=Verdict.DRIFT) if is_part else found
 
 
 def _drift_p(common: Iterable[GateCase]) -> float:

@@ -54,7 +54,8 @@ def find_notes(result: GateResult, baseline: RunReport, current: RunReport) -> I
         if cases:
             yield _say(result, cases, what)
     if result.has_drift:
-        yield f"consistent with a change in what is not hashed: {'; '.join(NOT_HASHED)}"
+        yield "consistent with a change in what is not hashed:"
+        yield from (f"  {what}" for what in NOT_HASHED)
     yield from _served_models(result)
     if any(found.same_key and found.flipped_to_fail and not found.is_evidence for found in result.cases):
         yield "the same answer got another verdict: the scoring changed (a database, a scorer's code)"
@@ -67,6 +68,15 @@ def _notes_on_runs(baseline: RunReport, current: RunReport) -> Iterator[str]:
             yield f"{name} is a subset, {selected}: what it lacks is not judged"
     if not baseline.complete:
         yield "the baseline is of an interrupted run"
+    if baseline == current:
+        yield "both reports are the same: nothing was compared"
+    if _is_later(baseline.recorded_at, current.recorded_at):
+        yield f"the baseline is of a later time than this run ({baseline.recorded_at}): are the two swapped?"
+
+
+def _is_later(a: str | None, b: str | None) -> bool:
+    """Whether one time is after another; unknown, or no UTC times as we write them, are not."""
+    return a is not None and b is not None and a[-6:] == b[-6:] == "+00:00" and a > b
 
 
 def _noted_cases(result: GateResult) -> Iterator[tuple[list[GateCase], str]]:

@@ -33,6 +33,7 @@ class Verdict(str, Enum):
 
     PASSING = "passing"
     REGRESSION = "regression"
+    DRIFT = "drift"
     NOISE = "noise"
     KNOWN_FAILING = "known failing"
     FIXED = "fixed"

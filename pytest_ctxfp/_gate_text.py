@@ -19,6 +19,7 @@ _MAX_ROWS = 20
 _MAX_LINE = 300
 _LISTED = {
     Verdict.REGRESSION: "REGRESSION",
+    Verdict.DRIFT: "DRIFT",
     Verdict.ERROR: "ERROR",
     Verdict.NEW_FAILING: "NEW FAILING",
     Verdict.UNKNOWN_FAILING: "FAILING, BASELINE UNKNOWN",
@@ -78,21 +79,29 @@ def describe_flips(flips: Flips) -> str:
 
 def describe_case(found: GateCase, name: str) -> str:
     """Return a case and what its verdict is consistent with; never what caused it."""
-    changed = "; ".join(map(str, found.changes)) or "nothing that is hashed"
+    changed = "; ".join(map(str, found.changes))
     samples = f"{found.n_failed} of {found.n_weighed} samples failed"
     noise = f"consistent with chance ({'on the same key' if found.same_key else f'{samples}; {changed}'})"
+    drift = "flipped on the same key"
     if found.same_key and not found.is_evidence:
-        noise = "the same answer, judged otherwise: consistent with a change in the scoring"
+        noise = drift = "the same answer, judged otherwise: consistent with a change in the scoring"
     text = {
         Verdict.REGRESSION: f"consistent with {changed} ({samples})",
         Verdict.NOISE: noise,
-        Verdict.FIXED: f"consistent with {changed}" + ("; may be noise" if found.same_key else ""),
+        Verdict.DRIFT: drift,
+        Verdict.FIXED: _describe_fix(found, changed),
         Verdict.GONE: "in the baseline, not in this run",
     }.get(found.verdict)
     if text is None:
         rescored = " (the baseline's answer fails too, re-scored)" if found.rescored else ""
         text = f"{found.case.fold.reason}{rescored}"
     return f"{name}: {text}"
+
+
+def _describe_fix(found: GateCase, changed: str) -> str:
+    if not changed:
+        return "on the same key; may be noise"
+    return f"consistent with {changed}" + ("; may be noise" if found.same_key else "")
 
 
 def format_p(p: float) -> str:

@@ -12,7 +12,18 @@ from pytest_ctxfp._case import case_from_dict, case_id_of, read_case
 from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._fields import read_mapping, read_optional_text, refuse_unknown
 from pytest_ctxfp._model import GoldenCase, GoldenSet
-from pytest_ctxfp._tree import Fault, Mapping, Node, Parsed, Sequence, TreeError, describe, shown
+from pytest_ctxfp._tree import (
+    Fault,
+    Faults,
+    Mapping,
+    Node,
+    Parsed,
+    Sequence,
+    TooManyFaults,
+    TreeError,
+    describe,
+    shown,
+)
 from pytest_ctxfp._tree_file import parse_text, read_file
 
 if TYPE_CHECKING:
@@ -106,9 +117,15 @@ def _escape(match: re.Match[str]) -> str:
 
 def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:
     try:
-        parsed = parse_text(path, read_file(path))
+        return _load_text(path, read_file(path), must_be_golden=must_be_golden)
     except TreeError as error:
         raise GoldenError(path, error.line, None, error.reason) from None
+    except TooManyFaults as error:
+        raise _join_errors(path, error.faults) from None
+
+
+def _load_text(path: str, text: str, *, must_be_golden: bool) -> GoldenSet | None:
+    parsed = parse_text(path, text)
     root, is_golden = _find_root(path, parsed)
     if not (is_golden or must_be_golden):
         return None
@@ -189,7 +206,7 @@ def _read_cases(node: Node, path: str, faults: list[Fault]) -> tuple[GoldenCase,
     cases = []
     names: dict[str, tuple[str, int]] = {}
     for item in node.items:
-        own_faults: list[Fault] = []
+        own_faults = Faults()
         case = read_case(item, own_faults, path=path)
         case_id = case_id_of(item)
         if case_id is not None:
@@ -218,10 +235,10 @@ def _check_name(case_id: str, line: int, *, names: dict[str, tuple[str, int]], f
     faults.append(Fault(line, reason))
 
 
-def _name_cases(parsed: Parsed, root: Node) -> list[Fault]:
+def _name_cases(parsed: Parsed, root: Node) -> Faults:
     """Give the faults of the parser, which knows no cases, the id of the case on whose lines they stand."""
     starts = _list_starts(parsed, root) if parsed.faults else []
-    return [replace(fault, case=_find_owner(fault.line or 0, starts)) for fault in parsed.faults]
+    return Faults(replace(fault, case=_find_owner(fault.line or 0, starts)) for fault in parsed.faults)
 
 
 def _list_starts(parsed: Parsed, root: Node) -> list[tuple[int, str | None]]:
@@ -247,7 +264,7 @@ def _first(start: tuple[int, str | None]) -> int:
     return start[0]
 
 
-def _join_errors(path: str, faults: list[Fault]) -> GoldenError:
+def _join_errors(path: str, faults: Iterable[Fault]) -> GoldenError:
     """Return one error for all faults, in the order of their lines."""
     faults = sorted(faults, key=lambda fault: fault.line or 0)
     first, *more = [GoldenError(path, fault.line, fault.case, fault.reason) for fault in faults]

@@ -6,7 +6,6 @@ the top level, an item of the top-level ``cases`` or ``facts``, a line of JSON L
 
 from __future__ import annotations
 
-import math
 import re
 from collections import abc
 from json import JSONDecodeError, JSONDecoder
@@ -14,7 +13,9 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._tree import (
     MAX_LEVELS,
+    MAX_NODES,
     Fault,
+    Faults,
     Mapping,
     Node,
     Parsed,
@@ -22,6 +23,7 @@ from pytest_ctxfp._tree import (
     Sequence,
     TreeError,
     repeated_key,
+    too_many_nodes,
 )
 
 if TYPE_CHECKING:
@@ -43,7 +45,8 @@ def parse_json(text: str) -> Parsed:
     Raises:
         TreeError: text that is empty or no JSON, or more than 100 levels.
     """
-    reader = _JsonReader(text)
+    reader = _JsonReader()
+    reader.start(text)
     root = reader.read_split()
     return Parsed((root,), tuple(reader.faults))
 
@@ -51,19 +54,18 @@ def parse_json(text: str) -> Parsed:
 def parse_json_lines(text: str) -> Parsed:
     """Read JSON Lines: a root a line; blank lines are skipped and lines that are no JSON are faults."""
     roots: list[Node] = []
-    faults: list[Fault] = []
+    reader = _JsonReader()
     starts: list[int] = []
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip(" \t\r"):
             continue
         starts.append(number)
-        reader = _JsonReader(line, first_line=number)
+        reader.start(line, first_line=number)
         try:
             roots.append(reader.read_whole())
         except TreeError as error:
-            faults.append(Fault(number, error.reason))
-        faults.extend(reader.faults)
-    return Parsed(tuple(roots), tuple(faults), tuple(starts))
+            reader.faults.append(Fault(number, error.reason))
+    return Parsed(tuple(roots), tuple(reader.faults), tuple(starts))
 
 
 def node_from_value(value: object) -> Node:
@@ -79,9 +81,9 @@ def node_from_value(value: object) -> Node:
 class _ValueReader:
     """Turns Python values into nodes on the current line; those that are nodes already stay."""
 
-    def __init__(self, *, line: int, max_values: float) -> None:
+    def __init__(self, *, line: int, max_values: int) -> None:
         self.line = line
-        self._n_left = max_values
+        self._n_left = self._max_values = max_values
 
     def read(self, value: object, depth: int = 0) -> Node:
         if isinstance(value, str):
@@ -113,7 +115,7 @@ class _ValueReader:
     def _count(self, n: int) -> None:
         self._n_left -= n
         if self._n_left < 0:
-            raise TreeError(self.line, "more than 1,000,000 values: make it smaller")
+            raise TreeError(self.line, f"more than {self._max_values:,} values: make it smaller")
 
 
 def _spell(value: float | None) -> str:
@@ -132,20 +134,25 @@ def _spell(value: float | None) -> str:
 
 
 class _JsonReader:
-    """Reads one JSON text; numbers stay as they are written."""
+    """Reads JSON texts of one file; numbers stay as they are written."""
 
-    def __init__(self, text: str, *, first_line: int = 1) -> None:
-        self.faults: list[Fault] = []
-        self._text = text
-        self._first_line = first_line
-        self._counted_to = 0
-        self._values = _ValueReader(line=first_line, max_values=math.inf)
+    def __init__(self) -> None:
+        self.faults = Faults()
+        self._n_left = MAX_NODES
         self._decoder = JSONDecoder(
             object_pairs_hook=self._read_pairs,
             parse_int=self._read_number,
             parse_float=self._read_number,
             parse_constant=self._refuse_constant,
         )
+
+    def start(self, text: str, *, first_line: int = 1) -> None:
+        """Begin a text; what was read before still counts."""
+        self._text = text
+        self._first_line = first_line
+        self._counted_to = 0
+        self._values = _ValueReader(line=first_line, max_values=MAX_NODES)
+        self._count(1)
 
     def read_whole(self) -> Node:
         """Read the text as one value on its first line."""
@@ -186,6 +193,7 @@ class _JsonReader:
             position = self._skip(position + 1)
             is_list = key in _LISTS and self._char(position) == "["
             value, position = (self._read_items if is_list else self._read_value)(position)
+            self._count(2)
             self._add_entry(mapping, key, value, line)
             position, ended = self._go_on(position, "}")
         return mapping, position
@@ -195,6 +203,7 @@ class _JsonReader:
         position, ended = self._open(position, "]")
         while not ended:
             value, position = self._read_value(position)
+            self._count(1)
             sequence.items.append(value)
             position, ended = self._go_on(position, "]")
         return sequence, position
@@ -232,7 +241,14 @@ class _JsonReader:
         return self._values.line
 
     def _read_number(self, text: str) -> Scalar:
+        self._count(1)
         return Scalar(text, self._values.line, plain=True)
+
+    def _count(self, n_nodes: int) -> None:
+        """Count what takes most memory: numbers, and objects with their keys."""
+        self._n_left -= n_nodes
+        if self._n_left < 0:
+            raise too_many_nodes(self._values.line)
 
     def _refuse_constant(self, name: str) -> None:
         raise TreeError(self._values.line, f"is no JSON: {name} is no JSON number, write it as a text")
@@ -240,6 +256,7 @@ class _JsonReader:
     def _read_pairs(self, pairs: list[tuple[str, object]]) -> Mapping:
         line = self._values.line
         mapping = Mapping(line)
+        self._count(1 + len(pairs))
         for key, value in pairs:
             self._add_entry(mapping, key, self._values.read(value), line)
         return mapping

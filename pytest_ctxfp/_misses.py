@@ -13,6 +13,7 @@ from pytest_ctxfp._fingerprint import (
     fingerprint_context,
 )
 from pytest_ctxfp._hashing import git_blob_sha
+from pytest_ctxfp._redaction import redact_fingerprint
 from pytest_ctxfp._suite import OWN_PARAMS
 
 if TYPE_CHECKING:
@@ -31,6 +32,7 @@ LINES_SHA = "lines_sha"
 EARLIER_CALL = "an earlier call of the test"
 _MAX_NAMES = 3
 _OTHER_SHAPE = "the stored answer has another shape than the case asks for"
+_REDACTED_PART = "a secret, which is left out of stored answers"
 
 
 class Difference(NamedTuple):
@@ -121,6 +123,8 @@ def _explain_nearest(
         **of_calls,
         **explain_surroundings(nearest, key, store, identity),
     }
+    if not differing and key.question != nearest.question:
+        return (_plain(_REDACTED_PART),)
     by_suite = {*(key.params or ()), *(nearest.params or ())} - OWN_PARAMS
     return tuple(
         _explain_context(nearest, store, identity, context, split)
@@ -217,6 +221,8 @@ def _explain_context(
     try:
         before = ContextFingerprint.from_dict(nearest.context)
         after = fingerprint_context(context, split=split)
+        if store.redact is not None:
+            after = ContextFingerprint.from_dict(redact_fingerprint(after.to_dict(), store.redact))
     except (KeyError, TypeError, ValueError):
         return _plain("context: changed (the stored fingerprint can't be read)")
     sizes = _changed_sizes(before, after)
@@ -229,12 +235,16 @@ def _explain_context(
     return Difference(f"context: {_join_names(list(sizes))}", f"context: {_join_names(detailed)}")
 
 
+def _bytes(n: int, form: str = "d") -> str:
+    return f"{n:{form}} byte{'s' * (abs(n) != 1)}"
+
+
 def _changed_sizes(before: ContextFingerprint, after: ContextFingerprint) -> dict[str, str]:
     """Return by how much each layer that differs has grown: ``{"Current Facts": "+12 bytes"}``."""
     diff = diff_fingerprints(before, after)
-    deltas = {delta.layer: f"{delta.after_bytes - delta.before_bytes:+} bytes" for delta in diff.changed}
-    added = {layer: f"new, {after.layers[layer].bytes} bytes" for layer in diff.added}
-    removed = {layer: f"gone, {before.layers[layer].bytes} bytes" for layer in diff.removed}
+    deltas = {delta.layer: _bytes(delta.after_bytes - delta.before_bytes, "+d") for delta in diff.changed}
+    added = {layer: f"new, {_bytes(after.layers[layer].bytes)}" for layer in diff.added}
+    removed = {layer: f"gone, {_bytes(before.layers[layer].bytes)}" for layer in diff.removed}
     return dict(sorted({**removed, **added, **deltas}.items()))
 
 

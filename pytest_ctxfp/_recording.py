@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from math import isfinite
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_ctxfp._answer import take_answer, to_json_value
@@ -13,7 +12,7 @@ from pytest_ctxfp._errors import AgentError, first_line
 from pytest_ctxfp._misses import record_context
 from pytest_ctxfp._model import AgentResult
 from pytest_ctxfp._suite import expectation_sha
-from pytest_ctxfp._trace import Trace
+from pytest_ctxfp._trace import FIGURE_LIMIT, Trace
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -175,8 +174,8 @@ def _read_amount(value: object) -> float:
         message = f"{value!r} is no number"
         raise TypeError(message)
     number = float(value)  # type: ignore[arg-type] # raises TypeError for what is none
-    if not isfinite(number) or number < 0:
-        message = f"{value!r} is no number >= 0"
+    if not 0 <= number < FIGURE_LIMIT:
+        message = f"{value!r} is no number >= 0, or beyond all measure"
         raise ValueError(message)
     return number
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 import reprlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NoReturn, TypeVar
 
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._trace import FIGURE_LIMIT
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
@@ -56,7 +56,7 @@ class Reader:
     def count(self, name: str, default: int | None = None) -> int:
         """Return a whole number of at least 0; without a default it is required."""
         value = self.data.get(name, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        if isinstance(value, bool) or not isinstance(value, int) or not _is_plain(value):
             self._refuse(name, "a whole number of at least 0")
         return value
 
@@ -129,7 +129,4 @@ class Reader:
 
 
 def _is_plain(value: float) -> bool:
-    try:
-        return math.isfinite(value) and value >= 0
-    except OverflowError:  # a whole number beyond any double
-        return False
+    return 0 <= value < FIGURE_LIMIT

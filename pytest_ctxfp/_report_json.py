@@ -52,7 +52,7 @@ def report_from_json(text: str) -> RunReport:
     except (ValueError, RecursionError) as error:
         message = f"the report is no JSON ({error}): write it again with --ctx-report=run.json"
         raise CtxfpError(message) from None
-    return report_from_dict(data)
+    return _read_report(data)
 
 
 def _read_float(text: str) -> float:
@@ -142,8 +142,17 @@ def report_from_dict(data: object) -> RunReport:
     """Read a report back; fields that this version doesn't know are left out.
 
     Raises:
-        CtxfpError: no report, one of another version, or a field of a wrong type.
+        CtxfpError: no report, one of another version, a field of a wrong type or a value that is no JSON.
     """
+    try:
+        json.dumps(data, allow_nan=False)
+    except (TypeError, ValueError, RecursionError) as error:
+        message = f"the report holds what JSON can't ({error}): give what RunReport.to_dict() returned"
+        raise CtxfpError(message) from None
+    return _read_report(data)
+
+
+def _read_report(data: object) -> RunReport:
     reader = Reader.of(data, "the report")
     if reader.text("format", "") != FORMAT:
         message = f"this is no report: its format is {reader.value('format')!r}, not {FORMAT!r}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._display import escape_line
@@ -23,6 +24,7 @@ _MAX_NAME = 80
 _MAX_REASON = 300
 _CUT = "\n_{n} more lines did not fit: see the JSON report._\n"
 _RESERVE = 100
+_MAX_ROWS = 3_000  # of one table: what is beyond can't fit, is counted, and isn't rendered
 
 
 def report_to_markdown(report: RunReport, gate: GateResult | None = None) -> str:
@@ -81,7 +83,8 @@ def _summary(report: RunReport, totals: Totals) -> str:
         parts.append(f"{report.selected_cases} of {report.total_cases} cases were selected.")
     if totals.n:
         parts.append(f"**{format_percent(totals.accuracy)}** accuracy ({_interval(totals)}),")
-    parts.append(f"{totals.flaky_cases} flaky, {totals.errors} errors, {totals.skipped} skipped.")
+    errors = f"{totals.errors} error{'s' * (totals.errors != 1)}"
+    parts.append(f"{totals.flaky_cases} flaky, {errors}, {totals.skipped} skipped.")
     return " ".join(parts)
 
 
@@ -123,11 +126,12 @@ def _verdict_table(title: str, cases: list[CaseReport], report: RunReport) -> li
         return []
     rows = []
     name_of = case_namer(report.cases)
-    for case in cases:
+    for case in cases[:_MAX_ROWS]:
         fold = case.fold
         share = f" ({fold.passes} of {fold.samples})" if fold.samples > 1 else ""
         name, reason = _code(name_of(case), _MAX_NAME), _code(fold.reason, _MAX_REASON)
         rows.append(f"| {name} | {fold.state}{share} | {reason} |")
+    rows += ["|"] * (len(cases) - len(rows))
     return [f"**{title}: {len(cases)}**", "", "| case | verdict | why |", "| --- | --- | --- |", *rows]
 
 
@@ -151,8 +155,9 @@ def _tag_table(totals: Totals) -> list[str]:
         return []
     rows = [
         f"| {_code(tag, _MAX_NAME)} | {format_percent(min(found.pass_rate_sum / found.n, 1.0))} | {found.n} |"
-        for tag, found in totals.by_tag.items()
+        for tag, found in islice(totals.by_tag.items(), _MAX_ROWS)
     ]
+    rows += ["|"] * (len(totals.by_tag) - len(rows))
     summary = "<details><summary>Accuracy by tag</summary>"
     return [summary, "", "| tag | accuracy | cases |", "| --- | --: | --: |", *rows, "", "</details>"]
 

@@ -381,6 +381,7 @@ class Runner:
             context=prepared.context,
             judges=self.judges,
             is_stored=is_stored,
+            redact=self.store.redact,
         )
 
     async def _call(

@@ -14,9 +14,12 @@ from pytest_ctxfp._extract import is_table
 from pytest_ctxfp._frames import read_frame
 from pytest_ctxfp._match import MODES, check_scorable, has_own_scorer, rescore, score_answer, stored_answer
 from pytest_ctxfp._model import Comparison, Table
+from pytest_ctxfp._texts import map_texts
 from pytest_ctxfp._values import type_name
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from pytest_ctxfp._judging import Judgement, Judges
     from pytest_ctxfp._model import GoldenCase, JSONValue
     from pytest_ctxfp._suite import Suite
@@ -68,7 +71,14 @@ async def prepare_case(case: GoldenCase, suite: Suite) -> GoldenCase:
 
 
 async def score_trace(
-    trace: Trace, case: GoldenCase, *, suite: Suite, context: object, judges: Judges, is_stored: bool
+    trace: Trace,
+    case: GoldenCase,
+    *,
+    suite: Suite,
+    context: object,
+    judges: Judges,
+    is_stored: bool,
+    redact: Callable[[str], str] | None = None,
 ) -> Verdict | None:
     """Score an answer.
 
@@ -79,6 +89,7 @@ async def score_trace(
         context: as it is now.
         judges: asks cached scorers.
         is_stored: the answer is from the store: its SQL is run again where what is expected was too.
+        redact: leaves secrets out of what its SQL gives.
 
     Returns:
         The verdict; None where the stored answer has not the shape that the case needs.
@@ -97,6 +108,8 @@ async def score_trace(
     ):
         executed = await _run_sql(trace.sql_executed, case, suite, what="the stored answer's SQL")
         table: JSONValue = executed.to_dict()
+        if redact is not None:  # as the answer was, so that a hit is scored as the miss was
+            table = map_texts(table, redact)
         return Verdict(score_answer(case, table), executed=table)
     comparison = rescore(trace, case)
     if comparison is None:

@@ -17,10 +17,14 @@ from pytest_ctxfp._snapshot_compare import compare_rows, rows_to_store
 from pytest_ctxfp._snapshot_model import SnapshotEntry, make_row
 from pytest_ctxfp._snapshot_redact import redact_context
 from pytest_ctxfp._snapshot_rules import layer_names
-from pytest_ctxfp._snapshot_text import render_text
+from pytest_ctxfp._snapshot_text import render_text, split_text
 from pytest_ctxfp._split import split_context
+from pytest_ctxfp._texts import unique_names
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_ctxfp._redaction import Redactor
     from pytest_ctxfp._snapshot_compare import LayerChange
     from pytest_ctxfp._snapshot_model import LayerRow
     from pytest_ctxfp._snapshot_redact import Redactions
@@ -45,6 +49,7 @@ class CurrentContext:
         ignore: keys and globs of layers whose content isn't compared.
         redact: pairs of a pattern and its replacement.
         split: a function that returns the layers; None picks by the context's type.
+        secrets: leaves secrets out of all texts that are written, and out of no hash.
 
     Raises:
         ValueError: a context or an argument of a wrong kind, a bad regular expression.
@@ -58,12 +63,14 @@ class CurrentContext:
         ignore: object = (),
         redact: Redactions = (),
         split: Splitter | None = None,
+        secrets: Redactor | None = None,
     ) -> None:
         if isinstance(context, (bytearray, memoryview)):
             context = bytes(context)
         redacted = redact_context(context, redact)
         self.key = join_surrogates(key)
         self.ignore = layer_names(ignore)
+        self._secrets = secrets
         self.unmatched_redactions = redacted.unmatched
         context = redacted.context
         # The layers are split when they are asked for: a match by digest needs none.
@@ -73,19 +80,27 @@ class CurrentContext:
 
     @cached_property
     def _parts(self) -> tuple[tuple[str, bytes, bytes], ...]:
-        """Key, header and body of all layers in order, ignored ones too."""
+        """Key as it is written, header and body of all layers in order, ignored ones too."""
+        layers = tuple(self._unread_layers)
+        keys = [layer.key for layer in layers]
+        if self._secrets is not None:
+            keys = unique_names(map(self._secrets, keys))
         return tuple(
-            (layer.key, encode_text(layer.header), encode_text(layer.body)) for layer in self._unread_layers
+            (key, encode_text(layer.header), encode_text(layer.body))
+            for key, layer in zip(keys, layers, strict=True)
         )
 
     @cached_property
     def rows(self) -> tuple[LayerRow, ...]:
         """The layers as they would be stored."""
-        return tuple(_make_row(*part, is_ignored=self.ignore.matches(part[0])) for part in self._parts)
+        return tuple(
+            _make_row(key, self._written(header), body, is_ignored=self.ignore.matches(key))
+            for key, header, body in self._parts
+        )
 
     @cached_property
     def contents(self) -> dict[str, tuple[bytes, bytes]]:
-        """Header and body of every layer, by key."""
+        """Header and body of every layer, by key, with the secrets that they hold."""
         return {row.key: part[1:] for row, part in zip(self.rows, self._parts, strict=True)}
 
     @cached_property
@@ -127,8 +142,31 @@ class CurrentContext:
 
     def text(self, entry: SnapshotEntry) -> bytes:
         """Return the text file's content that belongs to what `entry` returned."""
+        return self._written(self._rendered(entry))
+
+    def written_contents(self, entry: SnapshotEntry) -> Mapping[str, tuple[bytes, bytes]] | None:
+        """Return header and body of every layer by key, as they stand in the text file.
+
+        None where they can't be told apart, since leaving secrets out changed the number of lines.
+        """
+        text = self._rendered(entry)
+        written = self._written(text)
+        if written == text:
+            return self.contents
+        layers = split_text(written, entry)
+        if layers is None:
+            return None
+        ignored = {
+            key: (self._written(header), self._written(body)) for key, (header, body) in self.contents.items()
+        }
+        return ignored | {key: (layer.header, layer.body) for key, layer in layers.items()}
+
+    def _rendered(self, entry: SnapshotEntry) -> bytes:
         contents = {key: header + body for key, (header, body) in self.contents.items()}
         return render_text(entry, contents, is_text=self.is_text)
+
+    def _written(self, data: bytes) -> bytes:
+        return data if self._secrets is None else self._secrets.redact_bytes(data)
 
 
 def _make_row(key: str, header: bytes, body: bytes, *, is_ignored: bool) -> LayerRow:

@@ -12,7 +12,7 @@ from pytest_ctxfp._snapshot_compare import ChangeKind
 from pytest_ctxfp._snapshot_text import split_text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_compare import LayerChange
@@ -56,28 +56,22 @@ class SideNames:
 _SNAPSHOT_SIDES = SideNames()
 
 
-def changed_texts(
-    verdict: SnapshotVerdict, stored_text: bytes, *, scrub: Callable[[bytes], bytes] | None = None
-) -> list[LayerTexts]:
-    """Return the texts, then and now, of the layers whose change isn't accepted.
+def changed_texts(verdict: SnapshotVerdict, stored_text: bytes) -> list[LayerTexts]:
+    """Return the texts, then and now, of the layers whose change isn't accepted, secrets left out.
 
     Args:
         verdict: of a context that changed.
         stored_text: the text file's bytes. Where it isn't the text of the stored snapshot, the whole texts
             are returned as one layer.
-        scrub: what is done to a text before it is written, such as leaving secrets out; done to the
-            current texts here.
     """
-    stored, current = verdict.stored, verdict.current
-    scrub = scrub or bytes
+    stored, current, entry = verdict.stored, verdict.current, verdict.entry()
     if stored is None:
         return []
-    layers = split_text(stored_text, stored)
-    if layers is None:
-        now = scrub(current.text(verdict.entry()))
-        return [LayerTexts(layer="(whole text)", before=stored_text, after=now)]
+    layers, written = split_text(stored_text, stored), current.written_contents(entry)
+    if layers is None or written is None:
+        return [LayerTexts(layer="(whole text)", before=stored_text, after=current.text(entry))]
     return [
-        _texts_of(change, layers, current.contents, scrub)
+        _texts_of(change, layers, current.contents, written)
         for change in verdict.rejected
         if change.kind is not ChangeKind.MOVED
     ]
@@ -87,7 +81,7 @@ def _texts_of(
     change: LayerChange,
     stored: Mapping[str, StoredLayer],
     current: Mapping[str, tuple[bytes, bytes]],
-    scrub: Callable[[bytes], bytes],
+    written: Mapping[str, tuple[bytes, bytes]],
 ) -> LayerTexts:
     then = stored.get(change.before.key) if change.before is not None else None
     now = current[change.layer] if change.after is not None else None
@@ -95,7 +89,7 @@ def _texts_of(
     if then is not None and now is not None and then.is_exact and then.body != now[1]:
         note = name_invisible_change(then.body, now[1])
     before = None if then is None else then.header + then.body
-    after = None if now is None else scrub(now[0] + now[1])
+    after = None if now is None else b"".join(written[change.layer])
     return LayerTexts(layer=change.layer, before=before, after=after, note=note)
 
 
@@ -185,7 +179,7 @@ def _diff_lines(layer: LayerTexts, budget: _Budget, sides: SideNames) -> Iterato
     yield f"--- ({sides.not_before})" if layer.before is None else f"--- {name} ({sides.before})"
     yield f"+++ ({sides.not_after})" if layer.after is None else f"+++ {name} ({sides.after})"
     if before == after:
-        yield "(the texts show no difference: line ends changed on disk, or secrets are left out)"
+        yield "(the texts show no difference: line ends changed on disk, or what changed is redacted)"
     elif budget.can_pay(before, after):
         yield from _unified(before, after)
     else:

@@ -125,7 +125,10 @@ def describe_reason(verdict: SnapshotVerdict) -> str:
     Example: ``2 layers changed: Business Rules, Current Facts; 1 moved: Identity (+12 bytes)``
     """
     if not verdict.rejected:
-        return "the whole changed and no layer did: a text became a mapping, or the snapshot file was edited"
+        return (
+            "the whole changed and no layer did: a text became a mapping, what is redacted of a header"
+            " changed, or the snapshot file was edited"
+        )
     parts = [_summarise(kind, list(group)) for kind, group in groupby(verdict.rejected, key=_kind_of)]
     noun = "layer" if parts[0].startswith("1 ") else "layers"
     count, rest = parts[0].split(" ", 1)

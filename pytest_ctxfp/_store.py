@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -112,6 +112,11 @@ class TraceStore:
             return str(error)
         return f"{error.filename or self.place}: {error.strerror or error}"
 
+    @property
+    def redact(self) -> Callable[[str], str] | None:
+        """What is applied to every text that is written."""
+        return self._redact
+
     def load(self, key: CaseKey) -> Trace | None:
         """Return the stored answer to a key, or None where there is none that can be trusted."""
         return self.lookup(key).trace
@@ -141,7 +146,7 @@ class TraceStore:
         complete = trace.for_key(key)
         if self._redact is not None:
             complete = complete.redacted(self._redact)
-        return Trace.from_json(complete.to_json())
+        return replace(Trace.from_json(complete.to_json()), is_redacted=complete.is_redacted)
 
     def store(self, key: CaseKey, trace: Trace) -> Trace:
         """Store an answer, in modes that write, in place of an older one to the same key.

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 _MAX_WHOLE = 160
 _MAX_END = 70
+_MAX_PATTERN = 50_000
 _MAX_SOUGHT = 80
 
 
@@ -50,8 +51,13 @@ def compile_pattern(pattern: str, *, ignore_case: bool) -> re.Pattern[str]:
     """Compile what ``match: regex`` looks for.
 
     Raises:
-        ValueError: no regular expression of Python's `re`.
+        ValueError: no regular expression of Python's `re`, or one so long that compiling it takes seconds.
     """
+    if len(pattern) > _MAX_PATTERN:
+        message = (
+            f"the regular expression has {len(pattern):,} characters: write one of at most {_MAX_PATTERN:,}"
+        )
+        raise ValueError(message)
     text = pattern if pattern.isascii() else unicodedata.normalize("NFC", pattern)
     try:
         with warnings.catch_warnings():

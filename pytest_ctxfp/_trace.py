@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pytest_ctxfp._key import DEFAULT_BACKEND, OPTIONAL_PARTS, TEXT_PARTS, differing_parts
 from pytest_ctxfp._layers import join_surrogates
+from pytest_ctxfp._redaction import redact_fingerprint
+from pytest_ctxfp._texts import map_texts
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,7 +24,9 @@ if TYPE_CHECKING:
 FORMAT = 1
 
 _SURROGATE = re.compile("[\ud800-\udfff]")
-_REDACTED = ("question", "sql_executed", "result", "tool_calls", "params", "raw", "context")
+OPEN_PARTS = ("question", "params")
+"""The parts of a key that may hold a secret; the others are hashes and labels."""
+_REDACTED = (*OPEN_PARTS, "sql_executed", "result", "tool_calls", "raw")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +54,7 @@ class Trace:
         context: fingerprint of the context, as a mapping.
         tokens: token counts by name.
         absent_parts: key parts that the file doesn't have, which therefore can't be verified.
+        is_redacted: the answer's texts were redacted; a second time could change them again.
     """
 
     case_id: str
@@ -81,6 +86,7 @@ class Trace:
     context: Mapping[str, JSONValue] | None = None
     tokens: Mapping[str, int] | None = None
     absent_parts: frozenset[str] = field(default=frozenset(), compare=False, repr=False)
+    is_redacted: bool = field(default=False, compare=False, repr=False)
 
     def to_json(self) -> str:
         r"""Return the file's text: one field a line, so that a diff names it; a line feed at the end.
@@ -116,9 +122,10 @@ class Trace:
         return _read_trace(text)
 
     def for_key(self, key: CaseKey) -> Trace:
-        """Return the trace with the key's optional parts in place of its own."""
+        """Return the trace with the key's question and optional parts in place of its own."""
         return replace(
             self,
+            question=key.question,
             sample=key.sample,
             backend=key.backend or DEFAULT_BACKEND,
             max_turns=key.max_turns,
@@ -130,13 +137,17 @@ class Trace:
     def redacted(self, redact: Callable[[str], str]) -> Trace:
         """Return the trace with every text that may hold a secret passed through ``redact``.
 
-        Names of cases, models and backends, hashes and times stay: listing and verification need them.
+        Names of cases, models and backends, hashes and times stay: listing and verification need them. Of a
+        trace that was redacted before only what `for_key` sets is: what was scored must be what is stored.
 
         Raises:
             ValueError: a value nested too deep.
         """
-        changes: dict[str, Any] = {name: map_texts(getattr(self, name), redact) for name in _REDACTED}
-        return replace(self, **changes)
+        names = OPEN_PARTS if self.is_redacted else _REDACTED
+        changes: dict[str, Any] = {name: map_texts(getattr(self, name), redact) for name in names}
+        if self.context is not None and not self.is_redacted:
+            changes["context"] = redact_fingerprint(self.context, redact)
+        return replace(self, **changes, is_redacted=True)
 
     def key_parts(self) -> dict[str, JSONValue]:
         """Return the parts of the key that the trace states, by name."""
@@ -168,7 +179,7 @@ class Trace:
         """
         stated, wanted = self.key_parts(), key.parts()
         if redact is not None:
-            wanted |= {name: map_texts(wanted[name], redact) for name in ("question", "params")}
+            wanted |= {name: map_texts(wanted[name], redact) for name in OPEN_PARTS}
         if not differing_parts(stated, wanted):
             return ()
         # Only now the slow way: a file can't tell two surrogates from the character they make up.
@@ -179,10 +190,11 @@ class Trace:
         return next(iter(self.differences(key, redact=redact)), None)
 
 
-_FIELD_NAMES = tuple(part.name for part in fields(Trace) if part.name != "absent_parts")
+_FIELD_NAMES = tuple(part.name for part in fields(Trace) if part.compare)
 _OPTIONAL_PARTS = frozenset(OPTIONAL_PARTS)
 _REQUIRED = frozenset({*TEXT_PARTS, "result", "latency_ms"})
 _COUNTS = frozenset({"latency_ms", "turns", "sample", "max_turns", "cost"})
+FIGURE_LIMIT = 1 << 63  # a sum of whole numbers must stay one that a double can hold
 _STATES = ("ok", "unparseable")
 
 _NONE = type(None)
@@ -227,29 +239,6 @@ _TYPES: dict[str, _Kind] = {
     "context": _OBJECT_OR_NULL,
     "tokens": _OBJECT_OR_NULL,
 }
-
-
-def map_texts(value: JSONValue, change: Callable[[str], str]) -> JSONValue:
-    """Return a JSON value with every text in it, keys too, passed through a function.
-
-    Raises:
-        ValueError: a value nested too deep.
-    """
-    try:
-        return _map_texts(value, change)
-    except RecursionError:
-        message = "a value is nested too deep"
-        raise ValueError(message) from None
-
-
-def _map_texts(value: JSONValue, change: Callable[[str], str]) -> JSONValue:
-    if isinstance(value, str):
-        return change(value)
-    if isinstance(value, Mapping):
-        return {change(key): _map_texts(inner, change) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [_map_texts(inner, change) for inner in value]
-    return value
 
 
 def _joined(parts: Mapping[str, JSONValue]) -> dict[str, JSONValue]:
@@ -310,11 +299,17 @@ def _read_trace(text: str) -> Trace:
     known = {name: value for name, value in data.items() if name in _TYPES}
     for name, value in known.items():
         meaning, types = _TYPES[name]
-        if type(value) not in types or (name in _COUNTS and value is not None and value < 0):
+        if type(value) not in types or (name in _COUNTS and not _is_figure(value)):
             message = f"{name!r} is {reprlib.repr(value)}, not {meaning}"
             raise ValueError(message)
     _check_words(known)
     return Trace(**known, absent_parts=_OPTIONAL_PARTS - data.keys())
+
+
+def _is_figure(value: Any) -> bool:
+    if value is None:
+        return True
+    return value >= 0 and (type(value) is float or value < FIGURE_LIMIT)
 
 
 def _check_words(known: Mapping[str, object]) -> None:

@@ -14,11 +14,17 @@ from typing import TYPE_CHECKING, TypeAlias
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from pytest_ctxfp._model import JSONValue
 
 MAX_LEVELS = 100
+MAX_NODES = 500_000
+"""Values that one file may hold: about 50,000 cases; reading more takes long."""
+
+MAX_FAULTS = 1_000
+"""Faults of a file that are told at once: nobody reads more, and a wrong file has one in each line."""
+
 MAX_DIGITS = 4300
 """CPython's default limit for turning an int into text: a longer one can't be printed or stored."""
 
@@ -111,6 +117,44 @@ class TreeError(CtxfpError):
 
     def __str__(self) -> str:
         return self.reason
+
+
+class TooManyFaults(CtxfpError):
+    """The reading was given up.
+
+    Args:
+        faults: those that were found, and last that there may be more.
+    """
+
+    def __init__(self, faults: tuple[Fault, ...]) -> None:
+        super().__init__(faults)
+        self.faults = faults
+
+
+class Faults(list[Fault]):
+    """Faults in the order in which they are found; one too many ends the reading.
+
+    Raises:
+        TooManyFaults: by `append` and `extend`.
+    """
+
+    def append(self, fault: Fault) -> None:
+        """Add a fault."""
+        super().append(fault)
+        if len(self) >= MAX_FAULTS:
+            line = max(known.line or 0 for known in self)
+            note = f"{MAX_FAULTS:,} faults are listed, and the rest was not checked: mend these first"
+            raise TooManyFaults((*self, Fault(line or None, note)))
+
+    def extend(self, faults: Iterable[Fault]) -> None:
+        """Add faults."""
+        for fault in faults:
+            self.append(fault)
+
+
+def too_many_nodes(line: int) -> TreeError:
+    """Return the error of a file that holds too many values."""
+    return TreeError(line, f"more than {MAX_NODES:,} values: split the file")
 
 
 # YAML 1.2.2, section 10.3.2 "Tag Resolution"; but a decimal with a leading zero is none of these.

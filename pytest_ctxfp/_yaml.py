@@ -27,8 +27,10 @@ from yaml.scanner import Scanner
 
 from pytest_ctxfp._tree import (
     MAX_LEVELS,
+    MAX_NODES,
     EntrySpan,
     Fault,
+    Faults,
     Mapping,
     Node,
     Parsed,
@@ -39,6 +41,7 @@ from pytest_ctxfp._tree import (
     core_type,
     repeated_key,
     shown,
+    too_many_nodes,
 )
 
 if TYPE_CHECKING:
@@ -51,6 +54,7 @@ _CORE_TYPES = ("str", "null", "bool", "int", "float")
 _CORE_TAGS = "tag:yaml.org,2002:"
 _SCALAR_TAGS = {"!": "str", **{f"{_CORE_TAGS}{name}": name for name in _CORE_TYPES}}
 _FITTING = {("float", "int"), *((name, name) for name in _CORE_TYPES)}  # wanted type, type as written
+_MAX_DOCUMENTS = 100
 _MAX_TAG_DIRECTIVES = 100  # each is compared with all before it, which is quadratic in the parser
 _UNPRINTABLE = re.compile("[^\t\n\r\x20-\x7e\x85\xa0-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]").search
 _OLD_BREAKS = "\x85\u2028\u2029"
@@ -213,7 +217,7 @@ class _Builder:
 
     def __init__(self, *, restore: dict[int, str]) -> None:
         self.roots: list[Node] = []
-        self.faults: list[Fault] = []
+        self.faults = Faults()
         self.starts: list[int] = []
         self.handlers: dict[type[yaml.Event], Callable[..., None]] = {
             ScalarEvent: self._add_scalar,
@@ -240,6 +244,8 @@ class _Builder:
         if len(self.starts) == 2:
             reason = "a second document begins here: a file holds one, write the rest to a file of its own"
             self.faults.append(Fault(line, reason))
+        elif len(self.starts) > _MAX_DOCUMENTS:
+            raise TreeError(line, f"more than {_MAX_DOCUMENTS} documents: a file holds one")
 
     def _end_document(self, _event: object) -> None:
         self._anchors.clear()
@@ -326,6 +332,8 @@ class _Builder:
 
     def _place(self, node: Node) -> None:
         """Put a node where the parser stands: as a root, a list's item, a key or a key's value."""
+        if self._n_nodes > MAX_NODES:
+            raise too_many_nodes(node.line)
         parent = self._open
         if parent is None:
             self.roots.append(node)

@@ -14,6 +14,7 @@ from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._copies import REMOTE_COPIES
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._redaction import REDACTED
 from pytest_ctxfp._store import JUDGE_SHA, CacheMode, TraceStore
 
 if TYPE_CHECKING:
@@ -391,8 +392,7 @@ def _layer_line(name: str, layer: object) -> str:
 def _verify(arguments: argparse.Namespace) -> int:
     store = open_store(arguments.dir)
     stored, corrupt = read_store(store)
-    if not find_project().values.get("ctx_redact"):
-        corrupt += [problem for item in stored if (problem := check_name(item)) is not None]
+    corrupt += [problem for item in stored if (problem := check_name(item)) is not None]
     if arguments.json:
         listed: list[JSONValue] = [
             {"file": item.place, "problem": escape_line(item.problem)} for item in corrupt
@@ -433,7 +433,7 @@ def check_name(item: Stored) -> Corrupt | None:
     return Corrupt(item.path, item.place, message)
 
 
-_REWRITTEN = re.compile(r"redact|\*\*\*|[\U00010000-\U0010ffff]", re.IGNORECASE)
+_REWRITTEN = re.compile(f"{re.escape(REDACTED)}|[\U00010000-\U0010ffff]")
 
 
 def _may_be_rewritten(parts: dict[str, JSONValue]) -> bool:

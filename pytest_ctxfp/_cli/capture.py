@@ -13,6 +13,7 @@ from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._model import ResultKind
+from pytest_ctxfp._redaction import REDACTED
 
 if TYPE_CHECKING:
     import argparse
@@ -190,6 +191,8 @@ def make_candidate(cases: Sequence[CaseReport], golden: GoldenCase | None, sampl
     """
     case, parts = cases[0], sample.key_parts or {}
     question = parts.get("question", golden.question if golden else None)
+    if golden and isinstance(question, str) and REDACTED in question:
+        question = golden.question
     if not isinstance(question, str):
         message = f"case {case.id!r}: the report has no question (a run without the cache): add --golden FILE"
         raise CtxfpError(message)

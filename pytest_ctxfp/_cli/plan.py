@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._cli.cache import count
 from pytest_ctxfp._cli.files import print_json, print_lines
 from pytest_ctxfp._cli.reports import read_report
-from pytest_ctxfp._display import escape_line, escape_lines
+from pytest_ctxfp._display import escape_line, escape_lines, name_reason
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
@@ -180,7 +180,10 @@ def plan_lines(plan: Plan) -> list[str]:
     whole = plan.whole
     n = len(whole.misses)
     lines = [f"would ask {count(n, 'time')}: {_cost(whole)}" if n else "would ask nothing"]
-    lines += [f"  {len(group.misses)}  {escape_line(group.why)}: {_cost(group)}" for group in plan.groups]
+    lines += [
+        f"  {len(group.misses)}  {escape_line(name_reason(group.why, len(group.misses)))}: {_cost(group)}"
+        for group in plan.groups
+    ]
     lines.append(f"answered from the cache: {plan.n_cached}")
     if plan.errors:
         lines.append(f"errors: {len(plan.errors)}, which may ask too once they are mended")

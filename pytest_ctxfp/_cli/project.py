@@ -14,6 +14,8 @@ from pytest_ctxfp._errors import CtxfpError
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
+    from pytest_ctxfp._redaction import Redactor
+
 DEFAULT_CACHE_DIR = ".ctxfp/traces"
 GOLDEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 DEFAULT_GOLDEN_FILES = tuple(
@@ -68,6 +70,30 @@ class Project:
         except ValueError as error:
             message = f"{self.ini_path}: {name}: {error}: close it"
             raise CtxfpError(message) from None
+
+    def redactor(self) -> Redactor:
+        """Return what leaves secrets out of what a run writes, by the ini file alone: hooks need pytest.
+
+        Raises:
+            CtxfpError: a pattern that is no regular expression.
+        """
+        from pytest_ctxfp._redaction import Redactor, compile_patterns
+
+        try:
+            patterns = compile_patterns(self._lines("ctx_redact"))
+        except ValueError as error:
+            message = f"{self.ini_path}: ctx_redact: {error}: mend it"
+            raise CtxfpError(message) from None
+        switch = str(self.values.get("ctx_redact_defaults", True)).lower()
+        return Redactor(patterns, has_key_shapes=switch not in ("0", "false", "no", "off"))
+
+    def _lines(self, name: str) -> tuple[str, ...]:
+        value = self.values.get(name) or ""
+        if isinstance(value, list) and all(isinstance(line, str) for line in value):
+            return tuple(value)
+        if not isinstance(value, str):
+            raise self._refuse(name, value, "a list of texts")
+        return tuple(line for line in map(str.strip, value.split("\n")) if line)
 
     def _refuse(self, name: str, value: object, wanted: str) -> CtxfpError:
         return CtxfpError(f"{self.ini_path}: {name} = {value!r}: write {wanted}")

@@ -14,10 +14,11 @@ from pytest_ctxfp._fold import aggregate, fold_samples
 from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._match import has_own_scorer, rescore
 from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._texts import map_texts
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pytest_ctxfp._fold import CaseFold, State, Totals
     from pytest_ctxfp._model import GoldenCase, GoldenSet, JSONValue
@@ -164,6 +165,7 @@ class ReportedAnswers:
         self._store = store
         self._name_of = case_namer(report.cases)
         self._project = find_project()
+        self._redact = self._project.redactor()
         self._file_names: dict[str, str] = {}
         self._cases: dict[str, list[CaseReport]] = {}
         for case in report.cases:
@@ -203,7 +205,9 @@ class ReportedAnswers:
         parts = sample.key_parts or {}
         if any(parts.get(name, getattr(trace, name)) != getattr(trace, name) for name in _CHECKED_PARTS):
             return f"{sample.key[:12]} holds the answer to another key: ctxfp cache verify"
-        return trace if is_answer_to(trace, case) else "its question, or its inputs, have changed"
+        return (
+            trace if is_answer_to(trace, case, self._redact) else "its question, or its inputs, have changed"
+        )
 
 
 class NewestAnswers:
@@ -215,10 +219,11 @@ class NewestAnswers:
             for case in one.cases:
                 wanted.setdefault(case.id, []).append(case)
         self._newest: dict[tuple[str, str], tuple[float, Trace]] = {}
+        redact = find_project().redactor()
         stored, _ = read_store(store)
         for item in stored:
             for case in wanted.get(item.trace.case_id, ()):
-                if not item.is_verdict and is_answer_to(item.trace, case):
+                if not item.is_verdict and is_answer_to(item.trace, case, redact):
                     self._keep(case, item.trace, item.time)
 
     def _keep(self, case: GoldenCase, trace: Trace, time: float) -> None:
@@ -235,22 +240,29 @@ class NewestAnswers:
             yield Found(case.id, (newest[1],))
 
 
-def is_answer_to(trace: Trace, case: GoldenCase) -> bool:
-    """Whether a stored answer is one to the case as it is today, as far as its golden file says."""
-    if trace.case_id != case.id or trace.question != case.question:
+def is_answer_to(trace: Trace, case: GoldenCase, redact: Callable[[str], str]) -> bool:
+    """Whether a stored answer is one to the case as it is today, as far as its golden file says.
+
+    Args:
+        trace: the stored answer.
+        case: the case.
+        redact: what leaves secrets out of what is stored.
+    """
+    if trace.case_id != case.id or trace.question not in (case.question, redact(case.question)):
         return False
     params = trace.params
     if not params:
         return True
     given, view = params.get("inputs"), params.get("case")
-    return (given is None or _is_same(given, dict(case.inputs))) and (
-        view is None or _is_same(view, case.view.to_dict())
+    return (given is None or _is_same(given, dict(case.inputs), redact)) and (
+        view is None or _is_same(view, case.view.to_dict(), redact)
     )
 
 
-def _is_same(left: JSONValue, right: JSONValue) -> bool:
-    # As text too: in Python True == 1 == 1.0, to an agent they are three values.
-    return left == right and canonical_json(left) == canonical_json(right)
+def _is_same(stored: JSONValue, today: JSONValue, redact: Callable[[str], str]) -> bool:
+    # As texts: in Python True == 1 == 1.0, to an agent they are three values.
+    stored_text = canonical_json(stored)
+    return stored_text in (canonical_json(today), canonical_json(map_texts(today, redact)))
 
 
 def score_case(case: GoldenCase, answers: ReportedAnswers | NewestAnswers, result: Rescoring) -> None:

@@ -11,7 +11,9 @@ from pytest_ctxfp._gate import judge_case
 from pytest_ctxfp._gate_model import Verdict
 from pytest_ctxfp._report import RunReport
 from pytest_ctxfp._report_json import report_from_json
+from pytest_ctxfp._report_redaction import redact_run
 from pytest_ctxfp.plugin.items import shown_path
+from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.reports import expect_failure
 from pytest_ctxfp.plugin.settings import get_settings
 
@@ -29,7 +31,9 @@ _NOT_NEWS = (Verdict.NOISE, Verdict.KNOWN_FAILING)
 
 
 def get_baseline(config: pytest.Config) -> RunReport | None:
-    """Return the report that ``--ctx-baseline`` names, read once per process, or None without one.
+    """Return the report that ``--ctx-baseline`` names, without secrets, or None without one.
+
+    Read once per process. One from before today's patterns would else show secrets, and differ by them alone.
 
     Raises:
         CtxfpError: it can't be read, or is of an interrupted run.
@@ -71,7 +75,7 @@ def _read_baseline(config: pytest.Config) -> RunReport | None:
             " --ctx-allow-incomplete"
         )
         raise CtxfpError(message)
-    return report
+    return redact_run(report, get_redactor(config))
 
 
 def weigh_case(case: CaseReport, baseline: RunReport, identity: Identity) -> GateCase:

@@ -5,24 +5,28 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, cast
 
+from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._report_json import case_to_dict
+from pytest_ctxfp._report_redaction import redact_case, strip_case
 from pytest_ctxfp._reporting import CasePlace, case_report
 from pytest_ctxfp.plugin.collect import GoldenItem
 from pytest_ctxfp.plugin.items import names_below_file
+from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.reports import escape_serialized
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     import pytest
 
     from pytest_ctxfp._model import JSONValue
-    from pytest_ctxfp._report import SampleReport
+    from pytest_ctxfp._report import CaseReport, SampleReport
     from pytest_ctxfp._runner import Outcome
     from pytest_ctxfp.plugin.case_runs import CaseRun
 
 
-def place_of(run: CaseRun, item: pytest.Item, *, model: str) -> CasePlace:
+def _place_of(run: CaseRun, item: pytest.Item, *, model: str) -> CasePlace:
     """Return what tells a case apart in a report."""
     rootdir = item.config.rootpath
     file = _relative(run.case.path or str(item.path), rootdir)
@@ -35,10 +39,32 @@ def _relative(path: str, rootdir: Path) -> str:
     return os.path.relpath(path, rootdir).replace(os.sep, "/")
 
 
+def report_case(
+    run: CaseRun,
+    item: pytest.Item,
+    samples: Sequence[SampleReport],
+    *,
+    model: str,
+    confirming: Sequence[SampleReport] = (),
+    outcome: Outcome | None = None,
+) -> CaseReport:
+    """Return a case as a report has it, without secrets; where a hook fails, without all its texts."""
+    case = case_report(
+        run.case,
+        place=_place_of(run, item, model=model),
+        samples=samples,
+        confirming=confirming,
+        outcome=outcome,
+    )
+    try:
+        return redact_case(case, get_redactor(item.config))
+    except (CtxfpError, ValueError):
+        return strip_case(case)
+
+
 def describe_case(
     run: CaseRun, item: pytest.Item, sample: SampleReport, *, model: str, outcome: Outcome | None = None
 ) -> dict[str, JSONValue]:
     """Return a case with one of its samples as a report has it, fit to be sent by a worker."""
-    place = place_of(run, item, model=model)
-    entry = case_to_dict(case_report(run.case, place=place, samples=[sample], outcome=outcome))
+    entry = case_to_dict(report_case(run, item, [sample], model=model, outcome=outcome))
     return cast("dict[str, JSONValue]", escape_serialized(entry))

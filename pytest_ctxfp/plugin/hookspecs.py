@@ -82,3 +82,25 @@ def pytest_ctxfp_count_tokens(text: str) -> int | None:
         def pytest_ctxfp_count_tokens(text):
             return len(my_tokenizer.encode(text))
     """
+
+
+@pytest.hookspec
+def pytest_ctxfp_redact(text: str) -> str:  # type: ignore[empty-body] # a specification
+    """Leave secrets out of a text before it is written or shown; hashes are of the unchanged text.
+
+    Asked for every text of a stored answer, of a snapshot and of a report, and for the failures of golden
+    items. Every implementation is applied, one to what another returned, after the patterns of the ini option
+    ``ctx_redact``. It must return the same text for the same text, or stored answers are not found again, and
+    leave a text that it returned as it is: what is reported may have been stored before.
+
+    Args:
+        text: any text, from a single word to a whole context.
+
+    Returns:
+        The text to be written.
+
+    Example::
+
+        def pytest_ctxfp_redact(text):
+            return text.replace(os.environ["SHOP_TOKEN"], "[redacted]")
+    """

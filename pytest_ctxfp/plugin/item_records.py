@@ -11,6 +11,7 @@ from pytest_ctxfp._errors import CtxfpError, first_line
 from pytest_ctxfp._records import add_known, unscored_record
 from pytest_ctxfp.plugin.case_runs import run_of
 from pytest_ctxfp.plugin.collect import GoldenItem
+from pytest_ctxfp.plugin.redacting import redact_record
 from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
@@ -18,10 +19,14 @@ if TYPE_CHECKING:
 
 RECORDS = pytest.StashKey["list[Record]"]()
 SECTIONS = pytest.StashKey["list[tuple[str, str]]"]()
+IS_OURS = pytest.StashKey[bool]()
 
 
 def add_record(item: pytest.Item, record: Record) -> None:
-    """Note a fact of an item; it leaves with one of the item's reports."""
+    """Note a fact of an item, without secrets; it leaves with one of the item's reports."""
+    item.stash[IS_OURS] = True
+    if record["kind"] != "call":  # the facts of a call are added to until they leave
+        redact_record(record, item.config)
     item.stash.setdefault(RECORDS, []).append(record)
     if record["kind"] == "case":
         flat = _flat_facts(cast("CaseRecord", record))
@@ -34,10 +39,15 @@ def _flat_facts(record: CaseRecord) -> dict[str, object]:
     sample = record.get("sample", 0)
     prefix = f"ctxfp_{sample}_" if sample else "ctxfp_"
     return {
-        f"{prefix}{name}": fact
+        f"{prefix}{name}": escape_line(fact) if isinstance(fact, str) else fact
         for name, fact in record.items()
         if name != "kind" and isinstance(fact, (str, int, float))
     }
+
+
+def is_ours(item: pytest.Item) -> bool:
+    """Whether an item runs a golden case or has used a fixture of ours: its secrets are ours to hide."""
+    return run_of(item) is not None or IS_OURS in item.stash
 
 
 def add_section(item: pytest.Item, title: str, content: str) -> None:
@@ -60,6 +70,9 @@ def take_records(item: pytest.Item, report: pytest.TestReport) -> list[Record]:
     if report.when == "setup" and report.passed:
         return []
     del item.stash[RECORDS]
+    for record in records:
+        if record["kind"] == "call":
+            redact_record(record, item.config)
     if hasattr(report, "wasxfail"):
         for record in records:
             if record["kind"] == "case":
@@ -86,12 +99,13 @@ def _record_without_outcome(item: pytest.Item, report: pytest.TestReport) -> Cas
     assert run is not None
     record = unscored_record(run.case, "skipped" if report.skipped else "error", _reason_of(report))
     add_known(record, variant=run.variant)
+    redact_record(record, item.config)
     settings = get_settings(item.config)
     if settings.wants_report:
         from pytest_ctxfp._report import SampleReport
         from pytest_ctxfp.plugin.case_entries import describe_case
 
-        sample = SampleReport(state="skipped" if report.skipped else "error", reason=record["reason"])
+        sample = SampleReport(state="skipped" if report.skipped else "error", reason=record.get("reason", ""))
         record["report"] = describe_case(run, item, sample, model=run.model or settings.model)
     return record
 

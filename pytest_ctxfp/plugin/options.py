@@ -256,6 +256,18 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         default="estimate",
     )
     parser.addini(
+        "ctx_redact",
+        "regular expressions, one a line: what they match is left out of files and failures, not of hashes",
+        type="linelist",
+        default=[],
+    )
+    parser.addini(
+        "ctx_redact_defaults",
+        "leave out what looks like an API key, a token or a private key (default: true)",
+        type="bool",
+        default=True,
+    )
+    parser.addini(
         "ctx_step_summary",
         "append the run's Markdown report to the file that GITHUB_STEP_SUMMARY names",
         type="bool",
@@ -313,6 +325,19 @@ def check_options(config: pytest.Config) -> None:
         if value not in choices:
             message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
             raise pytest.UsageError(message)
+    _check_redactions(config.getini("ctx_redact"))
+
+
+def _check_redactions(patterns: list[str]) -> None:
+    if not patterns:
+        return
+    from pytest_ctxfp._redaction import compile_patterns
+
+    try:
+        compile_patterns(patterns)
+    except ValueError as error:
+        message = f"ini option ctx_redact: {error}: mend it, or write re.escape() of a plain text"
+        raise pytest.UsageError(message) from None
 
 
 def may_be_golden(path: Path, session: pytest.Session, *, is_taken: bool) -> bool:

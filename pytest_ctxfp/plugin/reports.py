@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -12,6 +12,9 @@ import pytest_ctxfp
 from pytest_ctxfp._display import escape_line, escape_lines, escape_surrogates
 from pytest_ctxfp._errors import AgentError, CaseMismatch, CtxfpError, ScorerError, first_line
 from pytest_ctxfp.plugin.collect import GoldenItem
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
 _MAX_CAUSE_LINES = 40
 _MAX_CAUSE_WIDTH = 2_000
@@ -31,7 +34,7 @@ def show_own_text(
     if isinstance(error, CtxfpError):
         _show_reason(report, excinfo, item)
     elif isinstance(item, GoldenItem):
-        report.longrepr = _escape_texts(report.longrepr)
+        report.longrepr = change_texts(report.longrepr, escape_lines)
 
 
 def _show_reason(
@@ -39,9 +42,10 @@ def _show_reason(
 ) -> None:
     error = excinfo.value
     assert isinstance(error, CtxfpError)
-    report.longrepr = (
-        _own_repr(excinfo, error, item) if isinstance(item, GoldenItem) else _escape_texts(report.longrepr)
-    )
+    if isinstance(item, GoldenItem):
+        report.longrepr = _own_repr(excinfo, error, item)
+    else:
+        report.longrepr = change_texts(report.longrepr, escape_lines)
     crash = getattr(report.longrepr, "reprcrash", None)
     if crash is not None:
         crash.message = first_line(error)
@@ -63,19 +67,19 @@ def place_skip(report: pytest.TestReport, item: pytest.Item) -> None:
         path, line, _ = item.reportinfo()
         report.longrepr = (str(path), line + 1, escape_line(report.longrepr[2]))
     else:
-        report.longrepr = _escape_texts(report.longrepr)
+        report.longrepr = change_texts(report.longrepr, escape_lines)
     if hasattr(report, "wasxfail"):
         report.wasxfail = escape_line(report.wasxfail)
 
 
-def _escape_texts(value: Any) -> Any:
-    """Escape all texts of one of pytest's representations, in place where it is an object."""
+def change_texts(value: Any, change: Callable[[str], str]) -> Any:
+    """Pass all texts of a representation of pytest's through a function, in place where it is an object."""
     if isinstance(value, str):
-        return escape_lines(value)
+        return change(value)
     if isinstance(value, (list, tuple)):
-        return type(value)(map(_escape_texts, value))
+        return type(value)(change_texts(inner, change) for inner in value)
     for name, inner in getattr(value, "__dict__", {}).items():
-        setattr(value, name, _escape_texts(inner))
+        setattr(value, name, change_texts(inner, change))
     return value
 
 

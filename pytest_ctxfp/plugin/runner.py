@@ -16,6 +16,7 @@ from pytest_ctxfp._runner import Runner
 from pytest_ctxfp._store import CacheMode, TraceStore
 from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.counting import exact_counter
+from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
@@ -36,7 +37,12 @@ def get_runner(config: pytest.Config) -> Runner:
     if RUNNER not in config.stash:
         settings = get_settings(config)
         config.stash[RUNNER] = Runner(
-            TraceStore(settings.cache_dir, settings.mode, copies=settings.rootdir / REMOTE_COPIES),
+            TraceStore(
+                settings.cache_dir,
+                settings.mode,
+                redact=get_redactor(config),
+                copies=settings.rootdir / REMOTE_COPIES,
+            ),
             lambda: load_identity(settings),
             recorded_by=program_name(),
             counter=lambda: exact_counter(config),

@@ -12,9 +12,9 @@ from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
 from pytest_ctxfp._records import add_known, add_why, outcome_record, unscored_record
 from pytest_ctxfp._report import SampleReport
-from pytest_ctxfp._reporting import case_report, sample_report
+from pytest_ctxfp._reporting import sample_report
 from pytest_ctxfp.plugin.baseline import excuse_failure, get_baseline, is_to_be_confirmed, weigh_case
-from pytest_ctxfp.plugin.case_entries import describe_case, place_of
+from pytest_ctxfp.plugin.case_entries import describe_case, report_case
 from pytest_ctxfp.plugin.case_runs import AUDITED
 from pytest_ctxfp.plugin.counting import take_notes
 from pytest_ctxfp.plugin.item_records import add_record
@@ -201,10 +201,11 @@ class CaseSampler:
 
     def _describe(self) -> CaseReport:
         first = self._outcomes[0]
-        return case_report(
-            self._run.case,
-            place=place_of(self._run, self._item, model=first.key.model),
-            samples=[sample_report(outcome) for outcome in self._outcomes],
+        return report_case(
+            self._run,
+            self._item,
+            [sample_report(outcome) for outcome in self._outcomes],
+            model=first.key.model,
             confirming=[sample_report(outcome) for outcome in self._confirming],
             outcome=first,
         )

@@ -13,8 +13,9 @@ from pytest_ctxfp.plugin.case_runs import apply_selection, choose_audited
 from pytest_ctxfp.plugin.collect import add_tag_keywords, drop_claimed
 from pytest_ctxfp.plugin.evidence import describe_cases, describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
-from pytest_ctxfp.plugin.item_records import take_records, take_sections
+from pytest_ctxfp.plugin.item_records import is_ours, take_records, take_sections
 from pytest_ctxfp.plugin.items import names_below_file
+from pytest_ctxfp.plugin.redacting import redact_report
 from pytest_ctxfp.plugin.reports import escape_serialized, place_skip, show_own_text
 from pytest_ctxfp.plugin.runner import known_identity
 from pytest_ctxfp.plugin.settings import get_settings
@@ -46,6 +47,7 @@ class ReportHooks:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self._is_worker = hasattr(config, "workerinput")
+        self._is_complete = True
         self._is_verbose = config.get_verbosity() > 0
         self._facts = RunFacts()
         self._faults: list[str] = []
@@ -79,6 +81,8 @@ class ReportHooks:
             show_own_text(report, call.excinfo, item)
         place_skip(report, item)
         report.sections.extend(take_sections(item))
+        if is_ours(item):
+            redact_report(report, item.config)
         records = [*take_records(item, report), *self._evidence_to_send(item, report)]
         if records:
             report.ctxfp = records  # type: ignore[attr-defined]
@@ -145,11 +149,11 @@ class ReportHooks:
             f"snapshots not written: {escape_line(fault)}"
             for fault in (*write_accepted(self._facts.snapshots()), *self._prune())
         ]
+        self._is_complete = self._facts.is_complete(self._n_collected) and not stopped
         if get_settings(self._config).wants_report:
             from pytest_ctxfp.plugin.run_report import conclude
 
-            is_complete = self._facts.is_complete(self._n_collected) and not stopped
-            self._verdict = conclude(self._facts, self._config, complete=is_complete)
+            self._verdict = conclude(self._facts, self._config, complete=self._is_complete)
         self._raise_status(session)
 
     def _prune(self) -> list[str]:
@@ -187,7 +191,9 @@ class ReportHooks:
         lines = render_snapshots(self._facts, settings)
         if self._facts.cases() or self._facts.helper_calls():
             identity = known_identity(self._config)
-            summary = render_summary(self._facts, settings, identity, verbose=self._is_verbose)
+            summary = render_summary(
+                self._facts, settings, identity, verbose=self._is_verbose, complete=self._is_complete
+            )
             lines = [*summary, *lines]
         verdict = self._verdict
         gate = [] if verdict is None or verdict.gate is None else verdict.gate.lines()

@@ -58,6 +58,8 @@ class Settings:
         confirm: further answers to a case that got worse under a changed key.
         min_accuracy: by tag, or None for all cases, the least accuracy, 0..1, that the run must reach.
         audit: cases answered from the cache that are asked again.
+        redact: regular expressions of what is left out of files and failures.
+        redact_defaults: whether what looks like an API key is left out too.
     """
 
     rootdir: Path
@@ -89,6 +91,8 @@ class Settings:
     confirm: int
     min_accuracy: tuple[tuple[str | None, Fraction], ...]
     audit: int
+    redact: tuple[str, ...]
+    redact_defaults: bool
 
     @property
     def compares_runs(self) -> bool:
@@ -144,6 +148,8 @@ def _parse_settings(config: pytest.Config) -> Settings:
         confirm=config.getoption("ctx_confirm"),
         min_accuracy=tuple(config.getoption("ctx_min_accuracy")),
         audit=config.getoption("ctx_audit"),
+        redact=tuple(config.getini("ctx_redact")),
+        redact_defaults=config.getini("ctx_redact_defaults"),
     )
 
 

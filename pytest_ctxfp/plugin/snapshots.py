@@ -22,6 +22,7 @@ from pytest_ctxfp._tokens import check_budget
 from pytest_ctxfp.plugin.counting import get_counter, take_notes
 from pytest_ctxfp.plugin.item_records import add_record, add_section
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
+from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.settings import get_settings
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
 from pytest_ctxfp.plugin.splitting import splitter_of
@@ -149,7 +150,10 @@ class ContextSnapshot:
         stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
         try:
             split = splitter_of(self._item) if split is None else split
-            current = CurrentContext(context, key=key, ignore=ignore, redact=redact, split=split)
+            secrets = get_redactor(self._item.config)
+            current = CurrentContext(
+                context, key=key, ignore=ignore, redact=redact, split=split, secrets=secrets
+            )
             verdict = check_snapshot(stored, current, accept=self._settings.snapshot_update_layers)
         except (TypeError, ValueError) as error:
             message = f"ctx_snapshot.check: {error}"

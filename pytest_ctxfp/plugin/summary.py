@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._backend import mask_url
-from pytest_ctxfp._display import escape_line, shorten_time
+from pytest_ctxfp._display import escape_line, name_reason, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
@@ -28,7 +28,12 @@ _MAX_NAME = 60
 
 
 def render_summary(
-    facts: RunFacts, settings: Settings, identity: Identity, *, verbose: bool = False
+    facts: RunFacts,
+    settings: Settings,
+    identity: Identity,
+    *,
+    verbose: bool = False,
+    complete: bool = True,
 ) -> list[str]:
     """Return the lines of the summary.
 
@@ -37,6 +42,7 @@ def render_summary(
         settings: what flags and ini options say.
         identity: what makes the agent what it is.
         verbose: say of each case why its answer was missing.
+        complete: every test that was to run has run to its end.
 
     Example::
 
@@ -59,12 +65,13 @@ def render_summary(
         ("cache", _describe_cache(settings)),
         ("identity", [_describe_identity(both, identity, settings)]),
         ("selected", _describe_selection(facts)),
+        ("incomplete", [] if complete else ["the run was interrupted: what did not run is in no figure"]),
         ("cases", [_count_cases(cases)] if cases else []),
         ("flaky", _list_flaky(cases)),
         ("answers", [_count_answers(samples)] if samples else []),
         ("confirming", _count_confirming(facts.confirming())),
         ("audit", [escape_line(line) for line in describe_audit(facts.audits())]),
-        ("variants", [escape_line(line) for line in describe_shared_contexts(facts)]),
+        ("variants", [escape_line(s.removeprefix("variants ")) for s in describe_shared_contexts(facts)]),
         ("calls", [f"{len(calls)}: {_count_answers(calls)}"] if calls else []),
         ("missed", [*_count_reasons(both), *(_list_missed(both) if verbose else ())]),
         ("not asked", _list_unasked(both)),
@@ -135,7 +142,11 @@ def _describe_selection(facts: RunFacts) -> list[str]:
 def _count_cases(cases: list[SummedCase]) -> str:
     counts = Counter(map(_fate, cases))
     order = ("passed", "failed", "failed as expected", "error", "skipped", "refused")
-    parts = [f"{counts[fate]} {fate}" for fate in order if counts[fate] or fate in {"passed", "failed"}]
+    parts = [
+        _plural(counts[fate], fate) if fate == "error" else f"{counts[fate]} {fate}"
+        for fate in order
+        if counts[fate] or fate in {"passed", "failed"}
+    ]
     return f"{len(cases)}: {', '.join(parts)}"
 
 
@@ -257,9 +268,14 @@ def _count_answers(cases: list[CaseRecord]) -> str:
 def _count_reasons(records: list[CaseRecord]) -> list[str]:
     """Group the misses by why: ``2 context: Current Facts``; and what the refused ones would cost."""
     reasons = Counter("; ".join(record["why"]) for record in records if record.get("why"))
-    lines = capped([f"{n} {escape_line(reason)}" for reason, n in reasons.most_common()])
+    lines = capped([f"{n} {escape_line(name_reason(reason, n))}" for reason, n in reasons.most_common()])
     refused = [record for record in records if record["state"] == "refused"]
-    return [*lines, f"asking would cost {_total(refused, 'estimated_cost')}"] if refused else lines
+    return [*lines, f"asking would cost {_estimate(refused)}"] if refused else lines
+
+
+def _estimate(refused: list[CaseRecord]) -> str:
+    amount = _total(refused, "estimated_cost")
+    return amount if amount.startswith("an ") else f"about {amount}"
 
 
 def _list_missed(records: list[CaseRecord]) -> list[str]:

@@ -30,7 +30,7 @@ def test_a_plan_of_an_empty_cache_asks_for_everything(
     assert main(["plan"]) == 1
     out = capsys.readouterr().out
     assert out == (
-        "would ask 2 times: unknown cost\n  2  new case: unknown cost\nanswered from the cache: 0\n"
+        "would ask 2 times: unknown cost\n  2  new cases: unknown cost\nanswered from the cache: 0\n"
     )
     assert (project.calls(), project.traces()) == ([], [])
 

@@ -55,7 +55,13 @@ def test_many_flips_under_the_same_key_are_drift(suite: CaseSuite, how: list[str
     result.stdout.fnmatch_lines(
         [
             "gate*RED: 20 cases flipped to fail under the same key: drift (p = 9.5e-07)*",
-            "note*consistent with a change in what is not hashed: *provider*sampling*databases*",
+            "DRIFT *c00: flipped on the same key",
+            "note*consistent with a change in what is not hashed:",
+            "*what the provider serves*",
+            "*sampling settings*",
+            "*databases*",
+            "*environment variables outside of ctx_agent_env",
+            "*the clock and the network",
         ]
     )
 

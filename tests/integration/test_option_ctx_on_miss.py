@@ -28,7 +28,7 @@ def test_fail_makes_errors(unbuildable: Project, how: list[str]) -> None:
             "ask and store it: pytest golden.yaml::orders --ctx-cache --ctx-on-miss=call",
             "cache*replay, .ctxfp/traces",
             "answers*0 hit, 2 miss",
-            "missed*2 new case",
+            "missed*2 new cases",
             "*asking would cost an unknown amount",
         ]
     )

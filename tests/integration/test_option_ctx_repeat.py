@@ -62,7 +62,7 @@ def test_each_sample_is_one_call_and_then_none(repeated: Repeated, how: list[str
     assert project.calls() == []
     result = project.run("--ctx-cache", "--ctx-repeat=5", *how)
     assert project.calls() == [f"{question} {n}" for question in (CUSTOMERS, ORDERS) for n in (3, 4)]
-    result.stdout.fnmatch_lines(["answers*6 hit, 4 miss*", "missed*4 new sample"])
+    result.stdout.fnmatch_lines(["answers*6 hit, 4 miss*", "missed*4 new samples"])
     project.run("--ctx-cache", *how).assert_outcomes(passed=2)
     assert project.calls() == []
 
@@ -156,7 +156,7 @@ def test_errored_sample_makes_an_error_and_the_others_are_stored(repeated: Repea
     project.edit("conftest.py", "return answers", "assert sample != 1, 'down'\n        return answers")
     result = project.run("--ctx-cache", "--ctx-repeat=3", "-rE", *how)
     result.assert_outcomes(errors=2)
-    result.stdout.fnmatch_lines(["cases*2: 0 passed, 0 failed, 2 error", "ERROR golden.yaml::orders*down*"])
+    result.stdout.fnmatch_lines(["cases*2: 0 passed, 0 failed, 2 errors", "ERROR golden.yaml::orders*down*"])
     assert len(project.calls()) == 6
     assert len(project.traces()) == 4
     project.edit("conftest.py", "assert sample != 1, 'down'", "pass")
@@ -210,7 +210,7 @@ def test_on_miss_with_some_samples_stored(repeated: Repeated, policy: str, outco
     flags = ["--ctx-cache", "--ctx-repeat=3", f"--ctx-on-miss={policy}", "-rsE"]
     result = repeated.project.run(*flags, "--ctx-report=run.json")
     result.assert_outcomes(**{outcome: 2})
-    result.stdout.fnmatch_lines(["answers*4 hit, 2 miss*", "missed*2 new sample"])
+    result.stdout.fnmatch_lines(["answers*4 hit, 2 miss*", "missed*2 new samples"])
     assert repeated.project.calls() == []
     assert len(repeated.project.traces()) == 4
     report = json.loads((repeated.project.path / "run.json").read_text(encoding="utf-8"))

@@ -262,9 +262,9 @@ def test_refusal_says_why_with_figures(warm: Project) -> None:
     warm.run("--ctx-refresh")
     warm.edit("rules.md", "count all", "count some")
     result = warm.run("--ctx-on-miss=fail", "-rE")
-    reason = "no stored answer (context: Business Rules (+1 bytes)); asking would cost about 0.5000 USD"
+    reason = "no stored answer (context: Business Rules (+1 byte)); asking would cost about 0.5000 USD"
     result.stdout.fnmatch_lines([reason, f"ERROR golden.yaml::orders - {reason[:20]}*"])
-    assert missed(result) == ["2 context: Business Rules", "asking would cost 1.0000 USD"]
+    assert missed(result) == ["2 context: Business Rules", "asking would cost about 1.0000 USD"]
 
 
 def test_layer_names_are_escaped(warm: Project) -> None:

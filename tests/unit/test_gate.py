@@ -111,7 +111,22 @@ def test_many_flips_under_the_same_key_are_drift() -> None:
     assert result.drift_p == 2**-20
     assert not result.regressions
     assert any("drift" in reason for reason in result.reasons)
-    assert all(cause in "\n".join(result.notes) for cause in NOT_HASHED)
+    assert all(cause in "\n".join(result.lines()) for cause in NOT_HASHED)
+    assert len(names(Verdict.DRIFT, result)) == 20
+    assert "consistent with chance" not in "\n".join(result.lines())
+
+
+def test_drift_takes_no_flip_under_a_changed_key() -> None:
+    """What chance explains stays noise beside a drift: a flip of a changed key that did not confirm."""
+    changed = make_case("a", False, confirming=(True, True), agent=NEW_AGENT)
+    before = run(*sixty(0).cases, make_case("a", True))
+    result = gate_reports(before, run(*sixty(20).cases, changed))
+    assert names(Verdict.NOISE, result) == ["a"]
+
+
+def test_an_answer_that_got_better_on_the_same_key_may_be_noise() -> None:
+    """A fix under the same key is not put down to a change."""
+    assert "FIXED      c59: on the same key; may be noise" in gate_reports(sixty(1), sixty(0)).lines()
 
 
 @pytest.mark.parametrize(("n_failing", "has_drift"), [(6, False), (7, True)])
@@ -482,6 +497,31 @@ def test_a_model_served_behind_the_same_label_is_said() -> None:
     before = run(make_case("a", True, sample_facts={"served_model": "m-1"}))
     after = run(make_case("a", True, sample_facts={"served_model": "m-2"}))
     assert "the provider serves another model: m-1 -> m-2" in gate_reports(before, after).notes
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "is_said"),
+    [
+        ("2026-11-30T19:00:01+00:00", "2026-11-30T19:00:00+00:00", True),
+        ("2026-11-30T19:00:00+00:00", "2026-11-30T19:00:00+00:00", False),
+        ("2026-11-30T19:00:00+00:00", "2026-11-30T19:00:01+00:00", False),
+        ("2026-11-30T19:00:01+00:00", None, False),
+        ("someday", "2026-11-30T19:00:00+00:00", False),
+    ],
+)
+def test_a_baseline_that_is_later_is_said(before: str, now: str | None, is_said: bool) -> None:
+    """Two reports in the wrong order would call a regression fixed: a note asks for it."""
+    cases = [make_case("a", True)]
+    result = gate_reports(run(*cases, recorded_at=before), run(*cases, recorded_at=now))
+    assert any("swapped" in note for note in result.notes) is is_said
+
+
+def test_one_report_in_both_places_is_said() -> None:
+    """A report held against itself shows nothing, and a note says so."""
+    note = "both reports are the same: nothing was compared"
+    report = run(make_case("a", True), recorded_at="2026-11-30T19:00:00+00:00")
+    assert note in gate_reports(report, report).notes
+    assert note not in gate_reports(report, replace(report, recorded_at="2026-11-30T19:00:01+00:00")).notes
 
 
 def test_the_result_survives_report_files() -> None:

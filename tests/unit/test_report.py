@@ -280,7 +280,7 @@ def test_markdown_says_what_a_reviewer_needs() -> None:
         "`5 of 53 cases (tags x)`.",
         "interrupted",
         "95% interval",
-        "1 errors, 1 skipped",
+        "1 error, 1 skipped",
         "| `failed[opus-b]` | failed | `failed` |",
         "| asked in this run | 8 | 2.0000 USD |",
         "| replayed | 1 | 0.0000 USD (unknown for 1) |",

@@ -1,0 +1,35 @@
+"""The plugin on every Python and pytest that it promises to work on, and with and without each extra.
+
+``nox --list`` names the sessions; ``nox -s 'tests(3.10-pytest-8.0)' -- tests/integration -x`` runs one.
+"""
+
+from __future__ import annotations
+
+import nox
+
+nox.options.default_venv_backend = "venv"
+nox.options.error_on_missing_interpreters = False
+
+LOWEST = ("3.10", "8.0")
+HIGHEST = ("3.13", "9")
+LEGS = (LOWEST, ("3.10", "8.4"), ("3.11", "8.4"), ("3.12", "9"), HIGHEST)
+EXTRAS = ("", "locks", "remote", "tokens", "xdist")
+
+
+@nox.session
+@nox.parametrize(("python", "pytest"), LEGS, ids=[f"{python}-pytest-{pytest}" for python, pytest in LEGS])
+def tests(session: nox.Session, pytest: str) -> None:
+    """Run the tests against the built wheel, under one Python and one pytest."""
+    session.install(".[dev]", f"pytest~={pytest}.0")
+    session.run("pytest", *session.posargs)
+
+
+@nox.session
+@nox.parametrize("extra", EXTRAS, ids=[extra or "bare" for extra in EXTRAS])
+def extras(session: nox.Session, extra: str) -> None:
+    """Run the example suite twice with one extra, or none: from an empty cache, and from a full one."""
+    session.install(f".[{extra}]" if extra else ".")
+    folder = session.create_tmp()
+    cache = f"--ctx-cache-dir={folder}/traces"
+    session.run("pytest", "example_suite", "--ctx-cache", cache)
+    session.run("pytest", "example_suite", "--ctx-on-miss=fail", cache)
