@@ -14,6 +14,14 @@ nox.options.error_on_missing_interpreters = False
 LOWEST = ("3.10", "8.0")
 HIGHEST = ("3.13", "9")
 LEGS = (LOWEST, ("3.10", "8.4"), ("3.11", "8.4"), ("3.12", "9"), HIGHEST)
+COMPANIONS = (
+    "inline-snapshot",
+    "pytest-cov",
+    "pytest-randomly",
+    "pytest-repeat",
+    "pytest-timeout",
+    "syrupy",
+)
 EXTRAS = ("", "locks", "remote", "tokens", "xdist")
 
 
@@ -34,3 +42,10 @@ def extras(session: nox.Session, extra: str) -> None:
     cache = f"--ctx-cache-dir={folder}/traces"
     session.run("pytest", "example_suite", "--ctx-cache", cache)
     session.run("pytest", "example_suite", "--ctx-on-miss=fail", cache)
+
+
+@nox.session
+def companions(session: nox.Session) -> None:
+    """Run small projects beside other plugins, which the tests' own environment must not have."""
+    session.install(".[dev]", *COMPANIONS)
+    session.run("pytest", *(session.posargs or ["tests/companions", "-p", "no:randomly", "-n2"]))

@@ -1,4 +1,4 @@
-"""A project in small, run as a user would, and all that such a run leaves behind, to be held against another."""
+"""A project in small, run as a user would, and all that a run leaves behind, to be held against another."""
 
 from __future__ import annotations
 
@@ -174,8 +174,8 @@ class Run:
         }
 
     def line(self, label: str) -> str:
-        """Return the line of the summary that has a label, without it."""
-        (found,) = [line for line in self.summary.splitlines() if line.startswith(f"{label} ")]
+        """Return the first line of the summary that has a label, without it."""
+        found = next(line for line in self.summary.splitlines() if line.startswith(f"{label} "))
         return found.removeprefix(label).strip()
 
 

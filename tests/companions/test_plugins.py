@@ -1,4 +1,4 @@
-"""Plugins that run tests again, end them, or keep snapshots of their own: what is different, and what isn't."""
+"""Plugins that run tests again, end them, or keep snapshots of their own: what differs, and what doesn't."""
 
 from __future__ import annotations
 
@@ -53,9 +53,7 @@ def test_maxfail_stops_and_what_ran_is_kept(project: Project, workers: tuple[str
 
 
 def _more_cases(n: int) -> list[str]:
-    return [
-        f"  - {{id: d{i}, question: d{i}, match: scalar, expected: {{rows: [[1]]}}}}\n" for i in range(n)
-    ]
+    return [f"  - {{id: d{i}, question: d{i}, match: scalar, expected: {{rows: [[1]]}}}}\n" for i in range(n)]
 
 
 DYING = """
@@ -68,7 +66,7 @@ def test_dies():
 
 
 def test_worker_that_dies(project: Project, plain: tuple[Run, Run]) -> None:
-    """A worker that dies costs its own test; the other tests, answers and snapshots are those of a plain run."""
+    """A worker that dies costs its own test; other tests, answers and snapshots are those of a plain run."""
     project.write({"suite/test_dying.py": DYING})
     cold, warm = project.run_twice("-n2", plugins=["xdist"])
     for run, once in zip((cold, warm), plain, strict=True):
@@ -106,7 +104,7 @@ SLOW_GOLDEN = """cases:
 
 @PLAIN_AND_XDIST
 def test_timeout_of_a_case_is_an_error(project: Project, workers: tuple[str, ...]) -> None:
-    """With pytest-timeout a case's ``timeout`` ends a sync agent: an error, never a wrong answer, not stored."""
+    """With pytest-timeout a case's ``timeout`` ends a sync agent: an error, no wrong answer, not stored."""
     project.write({"suite/conftest.py": SLOW_AGENT, "suite/golden.yaml": SLOW_GOLDEN})
     run = project.run("suite/golden.yaml", *workers, "--ctx-cache", plugins=["timeout", "xdist"])
     assert run.outcomes == {"golden.yaml::fast": ["passed"], "golden.yaml::slow": ["error"]}, run.output
@@ -185,7 +183,7 @@ LOOP_SCOPE = ("-o", "asyncio_default_fixture_loop_scope=function")
 @PLAIN_AND_XDIST
 @pytest.mark.parametrize("mode", ["strict", "auto"])
 def test_asyncio_and_anyio_together(project: Project, workers: tuple[str, ...], mode: str) -> None:
-    """An async agent answers golden items and async tests of both plugins; what one stored is a hit for all."""
+    """An async agent answers golden items and async tests of both plugins, and then nobody is asked."""
     project.write({"suite/conftest.py": ASYNC_AGENT, "suite/test_traced.py": ASYNC_TESTS})
     flags = (*LOOP_SCOPE, f"--asyncio-mode={mode}", *workers)
     cold, warm = project.run_twice(*flags, plugins=["asyncio", "anyio", "xdist"])
@@ -297,9 +295,3 @@ def test_coverage_sees_agent_and_tests(project: Project) -> None:
         run = project.run(*flags, plugins=["pytest_cov", "xdist"])
         (line,) = [line for line in run.output.splitlines() if line.startswith("agent/bot.py")]
         assert line.split()[-1] == "100%", run.output
-
-
-@pytest.fixture
-def other_plugins(project: Project) -> Callable[..., Run]:
-    """A function that runs the project with all installed plugins."""
-    return lambda *args: project.run(*args, autoload=True)
