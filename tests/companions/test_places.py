@@ -28,12 +28,9 @@ def _counts(run: Run) -> dict[str, object]:
 
 STARTS: dict[str, tuple[str, tuple[str, ...]]] = {
     "in-suite": ("suite", ()),
-    "in-agent": ("agent", ("../suite",)),
     "outside": ("..", ("project",)),
-    "outside-suite": ("..", ("project/suite",)),
     "absolute": ("/", ("{project}/suite",)),
     "rootdir-given": ("..", ("project/suite", "--rootdir=project", "-c", "project/pytest.ini")),
-    "two-folders": ("suite", (".", "../agent")),
     "ini-below": (".", ("suite", "-c", "settings/pytest.ini", "--confcutdir=.")),
     "ini-beside": (".", ("suite", "-c", "../settings/pytest.ini")),
     "ini-beside-rootdir": (".", ("suite", "-c", "../settings/pytest.ini", "--rootdir=.")),
