@@ -106,7 +106,7 @@ def test_ids_of_any_letters(project: Project, workers: tuple[str, ...]) -> None:
     warm = project.run(*flags, plugins=["xdist"])
     assert (warm.calls, warm.outcomes, warm.line("answers")) == ([], cold.outcomes, "4 hit, 0 miss")
     for words in (["daten", "-k", "größe and naïve"], ["daten/golden_größe 数.yaml::数据"]):
-        one = project.run("--ctx-cache", *words, *workers, plugins=["xdist"])
+        one = project.run("--ctx-cache", *words)
         assert (one.status, one.line("cases")) == (0, "1: 1 passed, 0 failed"), one.output
 
 

@@ -180,8 +180,7 @@ async def test_call(ctx_trace, ask_bot):
 LOOP_SCOPE = ("-o", "asyncio_default_fixture_loop_scope=function")
 
 
-@PLAIN_AND_XDIST
-@pytest.mark.parametrize("mode", ["strict", "auto"])
+@pytest.mark.parametrize(("mode", "workers"), [("strict", ()), ("auto", ("-n2",))], ids=["strict", "auto"])
 def test_asyncio_and_anyio_together(project: Project, workers: tuple[str, ...], mode: str) -> None:
     """An async agent answers golden items and async tests of both plugins, and then nobody is asked."""
     project.write({"suite/conftest.py": ASYNC_AGENT, "suite/test_traced.py": ASYNC_TESTS})
