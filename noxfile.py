@@ -13,6 +13,21 @@ nox.options.error_on_missing_interpreters = False
 LOWEST = ("3.10", "8.0")
 HIGHEST = ("3.13", "9")
 LEGS = (LOWEST, ("3.10", "8.4"), ("3.11", "8.4"), ("3.12", "9"), HIGHEST)
+COMPANIONS = (
+    "inline-snapshot",
+    "pytest-cov",
+    "pytest-randomly",
+    "pytest-repeat",
+    "pytest-timeout",
+    "syrupy",
+)
+SMOKE = tuple(
+    f"tests/integration/{name}.py"
+    for name in (
+        *("test_golden_items", "test_python_tests", "test_snapshots", "test_existing_suite"),
+        *("test_option_ctx_cache", "test_option_ctx_repeat", "test_option_ctx_baseline"),
+    )
+)
 EXTRAS = ("", "locks", "remote", "tokens", "xdist")
 
 
@@ -25,6 +40,14 @@ def tests(session: nox.Session, pytest: str) -> None:
 
 
 @nox.session
+@nox.parametrize(("python", "pytest"), LEGS, ids=[f"{python}-pytest-{pytest}" for python, pytest in LEGS])
+def smoke(session: nox.Session, pytest: str) -> None:
+    """Run the tests whose outcome hangs on Python's or pytest's version, against the built wheel."""
+    session.install(".[test]", f"pytest~={pytest}.0")
+    session.run("pytest", *(session.posargs or SMOKE), "-q")
+
+
+@nox.session
 @nox.parametrize("extra", EXTRAS, ids=[extra or "bare" for extra in EXTRAS])
 def extras(session: nox.Session, extra: str) -> None:
     """Run the example suite twice with one extra, or none: from an empty cache, and from a full one."""
@@ -33,3 +56,10 @@ def extras(session: nox.Session, extra: str) -> None:
     cache = f"--ctx-cache-dir={folder}/traces"
     session.run("pytest", "example_suite", "--ctx-cache", cache)
     session.run("pytest", "example_suite", "--ctx-on-miss=fail", cache)
+
+
+@nox.session
+def companions(session: nox.Session) -> None:
+    """Run small projects beside other plugins, which the tests' own environment must not have."""
+    session.install(".[test]", *COMPANIONS)
+    session.run("pytest", *(session.posargs or ["tests/companions", "-p", "no:randomly", "-n2"]))

@@ -39,7 +39,7 @@ def render_snapshots(facts: RunFacts, settings: Settings) -> list[str]:
     parts = [f"{counts[state]} {state}" for state in (*SNAPSHOT_STATES, fate) if counts[state]]
     lines = list(block("snapshots", [", ".join(parts)] if parts else []))
     for state in SNAPSHOT_STATES[1:]:
-        named = [_name_snapshot(record, settings) for record in snapshots if record["state"] == state]
+        named = sorted(_name_snapshot(record, settings) for record in snapshots if record["state"] == state)
         lines += block(f"  {state}", capped(named))
     lines += block(f"  {fate}", _list_unused(facts, settings))
     return [*lines, *block("warning", _list_idle_names(snapshots, settings))]
