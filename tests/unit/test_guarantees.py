@@ -11,10 +11,6 @@ ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "guarantees.md").read_text(encoding="utf-8")
 ROWS = [line for line in PAGE.splitlines() if line.startswith("| ")]
 PROMISES = [line for line in ROWS if not line.startswith(("| promised", "| ---"))]
-    line
-    for line in PAGE.splitlines()
-    if line.startswith("| ") and not line.startswith(("| promised", "| ---"))
-]
 NAMED = re.compile(r"`(tests/[\w/]+\.py)(?:::(\w+))?`")
 
 
