@@ -106,10 +106,6 @@ class TagTotals:
     n: int = 0
     pass_rate_sum: float = 0.0
 
-    def plus(self, fold: CaseFold) -> TagTotals:
-        """Return the totals with one more case."""
-        return TagTotals(self.passed + fold.passed, self.n + 1, self.pass_rate_sum + fold.pass_rate)
-
     def to_dict(self) -> dict[str, JSONValue]:
         """Return ``{"pass": 1, "n": 2, "pass_rate_sum": 1.5}``."""
         return {"pass": self.passed, "n": self.n, "pass_rate_sum": self.pass_rate_sum}
@@ -204,10 +200,6 @@ def aggregate(folds: Iterable[CaseFold]) -> Totals:
     folds = list(folds)
     scored = [fold for fold in folds if fold.has_verdict]
     rates = sum_known([fold.pass_rate for fold in scored])
-    by_tag: dict[str, TagTotals] = {}
-    for fold in scored:
-        for tag in fold.tags:
-            by_tag[tag] = by_tag.get(tag, TagTotals()).plus(fold)
     return Totals(
         n=len(scored),
         n_passed=sum(fold.passed for fold in scored),
@@ -216,10 +208,19 @@ def aggregate(folds: Iterable[CaseFold]) -> Totals:
         latency_ms_avg=_floor_mean([fold.latency_ms for fold in scored]),
         turns_avg=_floor_mean([fold.turns for fold in scored]),
         flaky_cases=sum(fold.flaky for fold in scored),
-        by_tag=dict(sorted(by_tag.items())),
+        by_tag=_sum_by_tag(scored),
         errors=sum(fold.state == "error" for fold in folds),
         skipped=sum(fold.state == "skipped" for fold in folds),
     )
+
+
+def _sum_by_tag(folds: Iterable[CaseFold]) -> dict[str, TagTotals]:
+    sums: dict[str, tuple[int, int, float]] = {}
+    for fold in folds:
+        for tag in fold.tags:
+            passed, n, rates = sums.get(tag, (0, 0, 0.0))
+            sums[tag] = (passed + fold.passed, n + 1, rates + fold.pass_rate)
+    return {tag: TagTotals(*sums[tag]) for tag in sorted(sums)}
 
 
 def sum_known(values: Iterable[float | None]) -> float | None:

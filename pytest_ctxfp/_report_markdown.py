@@ -61,7 +61,7 @@ def _blocks(report: RunReport, gate: GateResult | None) -> Iterator[list[str]]:
     flaky = [case for case in report.cases if case.fold.flaky and case.fold.passed]
     yield _verdict_table("Without a pass", failing, report)
     yield _verdict_table("Flaky", flaky, report)
-    if len(report.configs) > 1:
+    if len({(case.model, case.variant) for case in report.cases}) > 1:
         yield _config_table(report)
     yield _tag_table(totals)
     yield _usage_table(report)
