@@ -22,11 +22,7 @@ COMPANIONS = (
     "syrupy",
 )
 SMOKE = tuple(
-    f"tests/integration/{name}.py"
-    for name in (
-        *("test_golden_items", "test_python_tests", "test_snapshots", "test_existing_suite"),
-        *("test_option_ctx_cache", "test_option_ctx_repeat", "test_option_ctx_baseline"),
-    )
+    f"tests/integration/test_{name}.py" for name in ("golden_items", "python_tests", "option_ctx_cache")
 )
 EXTRAS = ("", "locks", "remote", "tokens", "xdist")
 

@@ -95,6 +95,14 @@ def how(request: pytest.FixtureRequest) -> list[str]:
     return list(MODES[request.param])
 
 
+def _without_plugins(args: tuple[str, ...]) -> list[str]:
+    """Return the flags that block what a run has no use for; rerunfailures leaves a server in the process."""
+    blocked = ["hypothesispytest", "asyncio"]
+    if not any(arg.startswith("--reruns") for arg in args):
+        blocked.append("rerunfailures")
+    return [flag for name in blocked for flag in ("-p", f"no:{name}")]
+
+
 class Project:
     """A project on disk that tests edit and run pytest in."""
 
@@ -121,9 +129,7 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in the project, without plugins that are there for single tests; they ask for them."""
-        return self.pytester.runpytest_inprocess(
-            "--import-mode=importlib", "-p", "no:hypothesispytest", "-p", "no:asyncio", *args
-        )
+        return self.pytester.runpytest_inprocess("--import-mode=importlib", *_without_plugins(args), *args)
 
     def calls(self) -> list[str]:
         """Return the questions the stub agent was asked since the last time, sorted."""
