@@ -38,6 +38,11 @@ def name_reason(why: str, n: int) -> str:
     return f"{why}s" if n > 1 and why in _COUNTABLE_REASONS else why
 
 
+def plural(n: int, noun: str) -> str:
+    """Return a count and its noun: ``1 case``, ``2 cases``."""
+    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
+
+
 def shorten_time(recorded_at: str) -> str:
     """Return a time as people read it: ``2026-11-30T19:21:54.123+00:00`` is ``2026-11-30 19:21:54 UTC``."""
     match = _UTC_TIME.fullmatch(recorded_at)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._display import escape_line, plural
 from pytest_ctxfp._gate_model import Verdict
 from pytest_ctxfp._stats import format_percent, wilson_interval
 
@@ -126,17 +126,13 @@ def _rows(groups: dict[str, Flips]) -> list[str]:
 
 
 def _describe_group(flips: Flips) -> str:
-    regressions = f" ({_plural(flips.regressions, 'regression')})" if flips.regressions else ""
+    regressions = f" ({plural(flips.regressions, 'regression')})" if flips.regressions else ""
     text = (
-        f"{_plural(flips.n, 'case')}: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
+        f"{plural(flips.n, 'case')}: {flips.to_fail} pass -> fail{regressions}, {flips.to_pass} fail -> pass"
     )
     if flips.p_adjusted is None:
         return text
     return f"{text}; p = {format_p(flips.p)} (Holm {format_p(flips.p_adjusted)})"
-
-
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
 
 
 def _block(label: str, lines: Iterable[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import groupby
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._display import escape_line, plural
 from pytest_ctxfp._snapshot_compare import ChangeKind
 from pytest_ctxfp._snapshot_diff import diff_layers
 from pytest_ctxfp._tokens import count_tokens, estimate_tokens
@@ -97,7 +97,7 @@ def describe_missing(verdict: SnapshotVerdict, *, path: str, command: str) -> st
         store it with: pytest 'tests/test_x.py::test_x[a]' --ctx-snapshot-create
     """
     current = verdict.current
-    size = f"{_plural(len(current.rows), 'layer')}, {_plural(current.n_bytes, 'byte')}"
+    size = f"{plural(len(current.rows), 'layer')}, {plural(current.n_bytes, 'byte')}"
     return (
         f"no snapshot is stored for {escape_line(current.key, limit=100)} ({size})\n\n"
         f"it belongs in {escape_line(path)}\nstore it with: {command}"
@@ -187,7 +187,7 @@ def _rows(changes: Sequence[LayerChange], notes: Mapping[str, str]) -> Iterator[
     for change, name in zip(shown, names, strict=True):
         yield f"  {change.kind.value} {name:<{width}}  {_describe(change, notes.get(change.layer, ''))}"
     if len(changes) > MAX_ROWS:
-        yield f"  ... {_plural(len(changes) - MAX_ROWS, 'more change')}"
+        yield f"  ... {plural(len(changes) - MAX_ROWS, 'more change')}"
 
 
 def _describe(change: LayerChange, note: str) -> str:
@@ -214,15 +214,15 @@ def _header_line(row: LayerRow) -> str:
 def _describe_size(row: LayerRow) -> str:
     if row.bytes is None or row.lines is None:
         return "ignored"
-    return f"{_plural(row.bytes, 'byte')}, {_plural(row.lines, 'line')}"
+    return f"{plural(row.bytes, 'byte')}, {plural(row.lines, 'line')}"
 
 
 def _delta(before: int | None, after: int | None, noun: str) -> str:
     """Return ``412 -> 424 bytes (+12)``, or ``9 lines`` where the number is the same."""
     before, after = before or 0, after or 0
     if before == after:
-        return _plural(after, noun)
-    return f"{before} -> {_plural(after, noun)} ({after - before:+})"
+        return plural(after, noun)
+    return f"{before} -> {plural(after, noun)} ({after - before:+})"
 
 
 def _n_bytes(row: LayerRow | None) -> int:
@@ -235,11 +235,7 @@ def _n_bytes(row: LayerRow | None) -> int:
 
 def _count_of_others(verdict: SnapshotVerdict) -> str:
     ignored = f", {verdict.n_ignored} ignored" if verdict.n_ignored else ""
-    return f"{_plural(verdict.n_unchanged, 'layer')} unchanged{ignored}"
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{plural(verdict.n_unchanged, 'layer')} unchanged{ignored}"
 
 
 def _signed(number: int, noun: str) -> str:

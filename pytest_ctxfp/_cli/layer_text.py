@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._display import escape_line, plural
 from pytest_ctxfp._snapshot_compare import ChangeKind, LayerChange
 from pytest_ctxfp._snapshot_diff import LayerTexts, SideNames, diff_layers, name_invisible_change
 from pytest_ctxfp._snapshot_failure import describe_changes
@@ -38,7 +38,7 @@ def describe_fingerprint(fingerprint: ContextFingerprint) -> list[str]:
         sizes = str(layer.bytes), str(layer.lines), _show_tokens(layer.bytes)
         rows.append((_show_key(key), layer.hash, *sizes))
     n_bytes, n_layers = fingerprint.total_bytes, len(fingerprint.order)
-    size = f"{_plural(n_bytes, 'byte')}, {_show_tokens(n_bytes)} tokens, {_plural(n_layers, 'layer')}"
+    size = f"{plural(n_bytes, 'byte')}, {_show_tokens(n_bytes)} tokens, {plural(n_layers, 'layer')}"
     return [*_align(rows), "", f"whole: {fingerprint.full_hash}, {size}"]
 
 
@@ -49,10 +49,6 @@ def _show_key(key: str) -> str:
 
 def _show_tokens(n_bytes: int) -> str:
     return ESTIMATE.show(estimate_tokens(n_bytes))
-
-
-def _plural(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def _align(rows: Sequence[Sequence[str]]) -> Iterator[str]:
@@ -90,7 +86,7 @@ def describe_diff(before: FileContext, after: FileContext, diff: ContextDiff) ->
     if not rows:
         rows = ["  no layer differs, but the whole does: text outside of all layers, or another --split"]
     n_unchanged = len(diff.pairs) - len({change.layer for change in changes} & set(diff.pairs.values()))
-    rows.append(f"  {_plural(n_unchanged, 'layer')} unchanged")
+    rows.append(f"  {plural(n_unchanged, 'layer')} unchanged")
     return [diff.summary(), "", *rows, *_describe_texts(before, after, texts)]
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, cast
 
 from pytest_ctxfp._errors import CtxfpError
@@ -10,13 +9,12 @@ from pytest_ctxfp._report_json import case_to_dict
 from pytest_ctxfp._report_redaction import redact_case, strip_case
 from pytest_ctxfp._reporting import CasePlace, case_report
 from pytest_ctxfp.plugin.collect import GoldenItem
-from pytest_ctxfp.plugin.items import names_below_file
+from pytest_ctxfp.plugin.items import names_below_file, path_in_reports
 from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.reports import escape_serialized
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-    from pathlib import Path
 
     import pytest
 
@@ -28,15 +26,10 @@ if TYPE_CHECKING:
 
 def _place_of(run: CaseRun, item: pytest.Item, *, model: str) -> CasePlace:
     """Return what tells a case apart in a report."""
-    rootdir = item.config.rootpath
-    file = _relative(run.case.path or str(item.path), rootdir)
+    file = path_in_reports(run.case.path or item.path, item.config)
     is_golden_item = isinstance(item, GoldenItem)
-    test = None if is_golden_item else f"{_relative(str(item.path), rootdir)}::{names_below_file(item)}"
+    test = None if is_golden_item else f"{path_in_reports(item.path, item.config)}::{names_below_file(item)}"
     return CasePlace(file, run.position, model, run.variant, test)
-
-
-def _relative(path: str, rootdir: Path) -> str:
-    return os.path.relpath(path, rootdir).replace(os.sep, "/")
 
 
 def report_case(

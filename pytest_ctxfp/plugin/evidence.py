@@ -8,7 +8,6 @@ without a filter. After a stop, and under ``--lf``, nothing is concluded from wh
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,7 +17,7 @@ from pytest_ctxfp._snapshot_file import read_snapshots
 from pytest_ctxfp._snapshot_model import SnapshotFileError
 from pytest_ctxfp._snapshot_text import SNAPSHOT_FOLDER, module_candidates, snapshot_path
 from pytest_ctxfp.plugin.case_runs import SELECTION, CaseSelection, run_of
-from pytest_ctxfp.plugin.items import names_below_file
+from pytest_ctxfp.plugin.items import names_below_file, path_in_reports
 from pytest_ctxfp.plugin.options import COLLECTED
 
 if TYPE_CHECKING:
@@ -35,14 +34,11 @@ def describe_collection(session: pytest.Session) -> CollectionRecord:
     reports = _reports_by_node(session.config)
     kept = set(session.items)
     whole = {}
-    folders = []
     for nodeid, report in reports.items():
         node = report.result[0].parent
         if node is None or str(node.nodeid) != nodeid:
             continue  # the session's own report lists what the command line picked out of modules
-        if isinstance(node, pytest.Directory):
-            folders.append(str(node.path))
-        elif isinstance(node, pytest.File) and snapshot_path(node.path).exists():
+        if isinstance(node, pytest.File) and snapshot_path(node.path).exists():
             items = _items_below(report, reports)
             if items is not None and kept.issuperset(items):
                 whole[str(snapshot_path(node.path))] = [names_below_file(item) for item in items]
@@ -50,7 +46,7 @@ def describe_collection(session: pytest.Session) -> CollectionRecord:
     return {
         "kind": "collection",
         "whole": json.dumps({} if is_cut else whole),
-        "folders": json.dumps([] if is_filtered else folders),
+        "folders": json.dumps([] if is_filtered else list(_collected_folders(session.config))),
         "items": len({str(item.nodeid) for item in session.items}),
     }
 
@@ -63,9 +59,9 @@ def describe_cases(session: pytest.Session) -> CasesRecord:
     kept = {run.place for run in runs}
     covered: set[str] = set()
     if not (_is_cut_while_collecting(config) or selection.note):
-        covered = {_shown(file, config) for file in _whole_golden_files(config, kept)}
+        covered = {path_in_reports(file, config) for file in _whole_golden_files(config, kept)}
         if not _is_filtered(config):
-            covered |= {f"{_shown(path, config)}/" for path in _collected_folders(config)}
+            covered |= {f"{path_in_reports(path, config)}/" for path in _collected_folders(config)}
     return {
         "kind": "cases",
         "selected": len(kept),
@@ -97,10 +93,6 @@ def _collected_folders(config: pytest.Config) -> Iterator[str]:
         node = report.result[0].parent
         if isinstance(node, pytest.Directory) and str(node.nodeid) == nodeid:
             yield str(node.path)
-
-
-def _shown(path: str, config: pytest.Config) -> str:
-    return os.path.relpath(path, config.rootpath).replace(os.sep, "/")
 
 
 def _reports_by_node(config: pytest.Config) -> dict[str, pytest.CollectReport]:

@@ -67,6 +67,11 @@ def shown_path(path: Path, config: pytest.Config) -> str:
     return os.path.relpath(path, config.invocation_params.dir)
 
 
+def path_in_reports(path: str | Path, config: pytest.Config) -> str:
+    """Return a path relative to the rootdir, with ``/``: the same one wherever pytest was started."""
+    return os.path.relpath(path, config.rootpath).replace(os.sep, "/")
+
+
 def fixtures_of(item: pytest.Item, name: str) -> frozenset[str]:
     """Return the names of all fixtures and parameters that a fixture needs, the test's autouse ones included.
 

@@ -6,7 +6,7 @@ from collections import Counter
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._backend import mask_url
-from pytest_ctxfp._display import escape_line, name_reason, shorten_time
+from pytest_ctxfp._display import escape_line, name_reason, plural, shorten_time
 from pytest_ctxfp._stats import format_percent, wilson_interval
 from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
@@ -109,10 +109,10 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
     parts = []
     if identity.agent is not None:
         parts.append(
-            f"agent {identity.agent_sha[:_SHORT_SHA]} ({_plural(len(identity.agent.entries), 'file')})"
+            f"agent {identity.agent_sha[:_SHORT_SHA]} ({plural(len(identity.agent.entries), 'file')})"
         )
     if identity.context is not None:
-        files = _plural(len(identity.context.entries), "file")
+        files = plural(len(identity.context.entries), "file")
         parts.append(f"context {identity.context_sha[:_SHORT_SHA]} ({files})")
     models = sorted({record["model"] for record in cases if "model" in record}) or [settings.model]
     unset = " (ini ctx_model names it)" if models == [DEFAULT_MODEL] else ""
@@ -122,7 +122,7 @@ def _describe_identity(cases: list[CaseRecord], identity: Identity, settings: Se
     if identity.packages:
         parts.append("packages " + ", ".join(f"{name} {v}" for name, v in identity.packages.items()))
     if identity.data is not None:
-        parts.append(f"data {identity.data.sha[:_SHORT_SHA]} ({_plural(len(identity.data.entries), 'file')})")
+        parts.append(f"data {identity.data.sha[:_SHORT_SHA]} ({plural(len(identity.data.entries), 'file')})")
     served = sorted({record["served_model"] for record in cases if "served_model" in record})
     if served:
         parts.append(f"served by {', '.join(served)}")
@@ -143,7 +143,7 @@ def _count_cases(cases: list[SummedCase]) -> str:
     counts = Counter(map(_fate, cases))
     order = ("passed", "failed", "failed as expected", "error", "skipped", "refused")
     parts = [
-        _plural(counts[fate], fate) if fate == "error" else f"{counts[fate]} {fate}"
+        plural(counts[fate], fate) if fate == "error" else f"{counts[fate]} {fate}"
         for fate in order
         if counts[fate] or fate in {"passed", "failed"}
     ]
@@ -175,7 +175,7 @@ def _count_confirming(records: list[CaseRecord]) -> list[str]:
     if not records:
         return []
     cases = {(record["id"], record["model"], record.get("variant")) for record in records}
-    return [f"{_plural(len(records), 'further answer')} to {_plural(len(cases), 'case')} that got worse"]
+    return [f"{plural(len(records), 'further answer')} to {plural(len(cases), 'case')} that got worse"]
 
 
 def describe_shared_contexts(facts: RunFacts) -> list[str]:
@@ -193,7 +193,7 @@ def describe_shared_contexts(facts: RunFacts) -> list[str]:
             meaning = "one answer stands for all" if n_asked < 2 else "what their answers differ in is noise"
             shared[" and ".join(labels), meaning] += 1
     return [
-        f"variants {labels} have the same context in {_plural(n, 'case')}: {meaning}"
+        f"variants {labels} have the same context in {plural(n, 'case')}: {meaning}"
         for (labels, meaning), n in sorted(shared.items())
     ]
 
@@ -243,7 +243,7 @@ def describe_other_calls(facts: RunFacts) -> list[str]:
     n_calls = sum(record["calls"] for record in others)
     stand = "stands" if n_calls == 1 else "stand"
     which = "failed, repeated, an audit's or a test's own"
-    return [f"{_plural(n_calls, 'call')} {stand} in no case ({which}): spent {_total(others)}"]
+    return [f"{plural(n_calls, 'call')} {stand} in no case ({which}): spent {_total(others)}"]
 
 
 def _count_answers(cases: list[CaseRecord]) -> str:
@@ -258,7 +258,7 @@ def _count_answers(cases: list[CaseRecord]) -> str:
     if n_corrupt:
         parts.append(f"{n_corrupt} corrupt")
     if counts["error"]:
-        parts.append(_plural(counts["error"], "error"))
+        parts.append(plural(counts["error"], "error"))
     dates = [
         record["recorded_at"] for record in cases if record["state"] == "hit" and "recorded_at" in record
     ]
@@ -324,10 +324,10 @@ def _list_served(records: list[CaseRecord]) -> list[str]:
         if record["state"] == "hit" and "served_model" in record
         if record["served_model"] not in now.get(record["model"], {record["served_model"]})
     )
-    lines = [f"{_plural(n, 'answer')} now by {new}, recorded by {old}" for (new, old), n in changed.items()]
+    lines = [f"{plural(n, 'answer')} now by {new}, recorded by {old}" for (new, old), n in changed.items()]
     for (model, old), n in stale.items():
         served = ", ".join(sorted(now[model]))
-        lines.append(f"{_plural(n, 'hit')} recorded by {old}, though {model} is now served by {served}")
+        lines.append(f"{plural(n, 'hit')} recorded by {old}, though {model} is now served by {served}")
     return capped([escape_line(line) for line in lines])
 
 
@@ -346,7 +346,7 @@ def _list_rescored(cases: list[CaseRecord]) -> list[str]:
 
 def _sum_costs(calls: list[CaseRecord], answers: list[CaseRecord]) -> str:
     hits = [record for record in answers if record["state"] == "hit"]
-    return f"spent {_total(calls)} in {_plural(len(calls), 'call')}, saved {_total(hits)}"
+    return f"spent {_total(calls)} in {plural(len(calls), 'call')}, saved {_total(hits)}"
 
 
 def _sum_judge_costs(judged: list[CaseRecord], cases: list[CaseRecord]) -> list[str]:
@@ -354,7 +354,7 @@ def _sum_judge_costs(judged: list[CaseRecord], cases: list[CaseRecord]) -> list[
     hits = [record for record in cases if record.get("judge_hit")]
     if not judged and not hits:
         return []
-    n_calls = _plural(sum(record["judge_calls"] for record in judged), "call")
+    n_calls = plural(sum(record["judge_calls"] for record in judged), "call")
     spent, saved = _total(judged, "judge_cost"), _total(hits, "judge_cost")
     return [f"spent {spent} in {n_calls}, saved {saved}"]
 
@@ -406,7 +406,7 @@ def _list_problems(cases: list[CaseRecord]) -> list[str]:
     lines = capped(corrupt)
     if unstored:
         reason = escape_line(unstored[0]["unstored"])
-        lines.append(f"{_plural(len(unstored), 'answer')} could not be stored: {reason}")
+        lines.append(f"{plural(len(unstored), 'answer')} could not be stored: {reason}")
     notes = dict.fromkeys(note for record in cases for note in record.get("notes", []))
     return [*lines, *map(escape_line, notes)]
 
@@ -428,7 +428,3 @@ def _shorten(text: str) -> str:
 
 def _verdict(passed: bool) -> str:
     return "passed" if passed else "failed"
-
-
-def _plural(n: int, noun: str) -> str:
-    return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
