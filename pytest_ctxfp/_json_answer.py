@@ -6,7 +6,8 @@ import json
 from collections import deque
 from typing import TYPE_CHECKING, NamedTuple
 
-from pytest_ctxfp._extract import find_fenced_blocks, find_objects, is_strict_json
+from pytest_ctxfp._extract import find_fenced_blocks
+from pytest_ctxfp._strict_json import find_objects, is_strict_json
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
@@ -39,6 +40,8 @@ def find_json(text: str) -> FoundJson | None:
 def _read_whole(text: str) -> FoundJson | None:
     """Read a text that is one JSON value, by the rules that objects in prose are read by."""
     text = text.strip(_JSON_SPACE)
+    if not text:
+        return None
     try:
         value: JSONValue = json.loads(text)
     except (ValueError, RecursionError):

@@ -7,7 +7,7 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxfp._errors import AgentError
-from pytest_ctxfp._extract import MAX_NESTING
+from pytest_ctxfp._strict_json import MAX_NESTING
 
 if TYPE_CHECKING:
     from decimal import Decimal

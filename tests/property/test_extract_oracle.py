@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_ctxfp._extract import MAX_NESTING, extract_result, find_objects
+from pytest_ctxfp._extract import extract_result
+from pytest_ctxfp._strict_json import MAX_NESTING, find_objects
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
@@ -99,6 +100,7 @@ def _scan_naively(text: str) -> list[tuple[int, int]]:
 @example('{"a":"{"b":1}')
 @example('{"x {"a":1} y": 2}')
 @example('{"r":["{",":["}]}')
+@example('{"' + 30 * "\\n" + '":{"' + 30 * "\\n")
 def test_any_text(text: str) -> None:
     """The objects found are those of the naive scan, whatever the text."""
     assert list(find_objects(text)) == _scan_naively(text)

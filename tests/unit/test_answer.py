@@ -16,8 +16,8 @@ import pytest
 
 from pytest_ctxfp._answer import Answer, re_extract, take_answer, to_json_value
 from pytest_ctxfp._errors import AgentError
-from pytest_ctxfp._extract import MAX_NESTING
 from pytest_ctxfp._model import AgentResult, ResultKind
+from pytest_ctxfp._strict_json import MAX_NESTING
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,14 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_ctxfp._extract import (
-    MAX_NESTING,
-    extract_result,
-    find_objects,
-    has_shape,
-    read_verdict_field,
-)
+from pytest_ctxfp._extract import extract_result, has_shape, read_verdict_field
 from pytest_ctxfp._model import ResultKind
+from pytest_ctxfp._strict_json import MAX_NESTING, find_objects
 
 if TYPE_CHECKING:
     from pytest_ctxfp._model import JSONValue
@@ -249,6 +244,10 @@ def test_unknown_verdict_field() -> None:
         "```x`\n",
         "9",
         "\\n",
+        '{"a":NaN},',
+        '{"a":["\\ud800",',
+        '{"a":"\\ud800"},',
+        '{"a":1e999},',
     ],
 )
 @pytest.mark.parametrize("head", ["", '{"a":"', '{"a":', '{"r":["{",":["'])
