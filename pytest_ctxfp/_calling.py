@@ -6,6 +6,7 @@ import copy
 import functools
 import inspect
 from pathlib import Path
+from types import FunctionType
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_ctxfp._errors import CtxfpError
@@ -31,6 +32,9 @@ def named_arguments(
     Raises:
         CtxfpError: it isn't callable, or needs an argument that is none of the available ones.
     """
+    plain = _plain_names(function)
+    if plain is not None and plain.issubset(available):
+        return plain
     parameters = _parameters(function, role)
     for parameter in parameters:
         _check_parameter(parameter, available, role)
@@ -69,6 +73,16 @@ def source_file(function: object) -> Path | None:
     except (OSError, TypeError):
         return None
     return None if file is None else Path(file)
+
+
+def _plain_names(function: object) -> frozenset[str] | None:
+    """Return the names that a bare function takes, if no more is to know; a signature is slow."""
+    if type(function) is not FunctionType or function.__dict__:
+        return None
+    code = function.__code__
+    if code.co_posonlyargcount or code.co_flags & (inspect.CO_VARARGS | inspect.CO_VARKEYWORDS):
+        return None
+    return frozenset(code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
 
 
 def _parameters(function: Callable[..., object], role: str) -> list[inspect.Parameter]:

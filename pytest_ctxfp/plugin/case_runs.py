@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import product
 from typing import TYPE_CHECKING
 
@@ -31,6 +31,7 @@ class CaseRun:
         label: tells the case's tests apart where there are several: ``opus-b``.
         dataset: the golden file's dataset, if it names one.
         context_version: the golden file's pin, if it has one.
+        place: what tells the case from all others, and what cases are sorted by.
     """
 
     case: GoldenCase
@@ -40,16 +41,15 @@ class CaseRun:
     label: str
     dataset: str | None
     context_version: str | None
+    place: tuple[str, int, str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "place", (self.case.path, self.position, self.case.id))
 
     @property
     def tags(self) -> tuple[str, ...]:
         """The case's tags."""
         return self.case.tags
-
-    @property
-    def place(self) -> tuple[str, int, str]:
-        """What tells a case from all others, and what cases are sorted by."""
-        return (self.case.path, self.position, self.case.id)
 
     @property
     def item_name(self) -> str:
