@@ -255,9 +255,9 @@ def meets_pass_rate(passes: int, samples: int, min_pass_rate: float | None) -> b
 
 def _modal_reason(samples: Sequence[Sampled]) -> str:
     for state in ("error", "failed", "skipped"):
-        reasons = Counter(sample.reason for sample in samples if sample.state == state)
+        reasons = [sample.reason for sample in samples if sample.state == state]
         if reasons:
-            return max(reasons, key=reasons.__getitem__)  # the first of equals: counters keep their order
+            return Counter(reasons).most_common(1)[0][0]  # the first of equals: counters keep their order
     return samples[0].reason
 
 

@@ -296,11 +296,10 @@ def _read_trace(text: str) -> Trace:
     if not data.keys() >= _REQUIRED:
         message = f"has no {min(_REQUIRED - data.keys())!r}"
         raise ValueError(message)
-    known = {name: value for name, value in data.items() if name in _TYPES}
+    known = data if data.keys() <= _TYPES.keys() else {name: data[name] for name in data if name in _TYPES}
     for name, value in known.items():
-        meaning, types = _TYPES[name]
-        if type(value) not in types or (name in _COUNTS and not _is_figure(value)):
-            message = f"{name!r} is {reprlib.repr(value)}, not {meaning}"
+        if type(value) not in _TYPES[name][1] or (name in _COUNTS and not _is_figure(value)):
+            message = f"{name!r} is {reprlib.repr(value)}, not {_TYPES[name][0]}"
             raise ValueError(message)
     _check_words(known)
     return Trace(**known, absent_parts=_OPTIONAL_PARTS - data.keys())
