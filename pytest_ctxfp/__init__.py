@@ -10,7 +10,7 @@ _HOMES = {
     "AgentResult": "_model",
     "BudgetExceeded": "_errors",
     "CacheMiss": "_errors",
-    "CacheMode": "_store",
+    "CacheMode": "_modes",
     "CaseKey": "_key",
     "CaseMismatch": "_errors",
     "Comparison": "_model",
@@ -107,12 +107,13 @@ if TYPE_CHECKING:
     from pytest_ctxfp._match import rescore
     from pytest_ctxfp._messages import message_layers
     from pytest_ctxfp._model import AgentResult, Comparison, GoldenCase, GoldenSet
+    from pytest_ctxfp._modes import CacheMode
     from pytest_ctxfp._pins import PinStatus, classify_pin
     from pytest_ctxfp._report import RunReport
     from pytest_ctxfp._scorers import cached_scorer
     from pytest_ctxfp._select import Selection, select_cases
     from pytest_ctxfp._stats import mcnemar_exact, smallest_detectable_drop, wilson_interval
-    from pytest_ctxfp._store import CacheMode, TraceStore
+    from pytest_ctxfp._store import TraceStore
     from pytest_ctxfp._tags import tag_layers
     from pytest_ctxfp._tokens import check_budget, count_tokens
     from pytest_ctxfp._trace import Trace

@@ -11,9 +11,10 @@ from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._key import CaseKey
 from pytest_ctxfp._limits import LimitReached, settling
 from pytest_ctxfp._misses import EARLIER_CALL, Difference, explain_call, refuse_miss
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._recording import record_call
 from pytest_ctxfp._records import add_known, add_why, call_record
-from pytest_ctxfp._store import CacheMode, Lookup
+from pytest_ctxfp._store import Lookup
 from pytest_ctxfp._suite import NO_IDENTITY, checked_parts, merged_params
 
 if TYPE_CHECKING:

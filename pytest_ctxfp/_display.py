@@ -7,6 +7,7 @@ import re
 _BIDI = "\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069"
 _UNPRINTABLE = re.compile(f"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
 _UNPRINTABLE_BUT_LINES = re.compile(f"[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff{_BIDI}]")
+_UNSHOWABLE_IN_NAME = re.compile(f"[\x00-\x1f\x7f-\x9f\ud800-\udfff{_BIDI}]")
 _UTC_TIME = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:\.\d+)?(?:Z|\+00:00)")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _COUNTABLE_REASONS = {"new case", "new call", "new sample"}
@@ -31,6 +32,16 @@ def escape_lines(text: str) -> str:
 def escape_surrogates(text: str) -> str:
     r"""Return a text that UTF-8 can hold: lone surrogates stand as ``\uNNNN``."""
     return _SURROGATE.sub(_escape, text)
+
+
+def item_name(case_id: str) -> str:
+    r"""Return the name of a case's test item.
+
+    ``a::b`` gives ``a∷b``, as pytest splits node ids at ``::``; control, bidi-control and surrogate code
+    points are written ``\x1b`` or ``\u202e``.
+    """
+    name = case_id.replace("::", "∷")
+    return name if name.isprintable() else _UNSHOWABLE_IN_NAME.sub(_escape, name)
 
 
 def name_reason(why: str, n: int) -> str:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import os
-import re
 from bisect import bisect_left, bisect_right
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeVar
 
 from pytest_ctxfp._case import case_from_dict, case_id_of, read_case
+from pytest_ctxfp._display import item_name
 from pytest_ctxfp._errors import GoldenError
 from pytest_ctxfp._fields import read_mapping, read_optional_text, refuse_unknown
 from pytest_ctxfp._model import GoldenCase, GoldenSet
@@ -32,16 +32,13 @@ if TYPE_CHECKING:
 
     from pytest_ctxfp._model import JSONValue
 
-__all__ = ["case_from_dict", "item_name", "load_golden", "load_if_golden"]
+__all__ = ["case_from_dict", "load_golden", "load_if_golden"]
 
 # `$schema` is how editors find the schema of a JSON file; YAML has a comment for that.
 TOP_KEYS = ("dataset", "context_version", "metadata", "cases", "$schema")
 
 
 _T = TypeVar("_T")
-
-# Cc, Cs and Bidi_Control: what would break a line of output, or disguise one name as another.
-_UNSHOWABLE = re.compile("[\0-\x1f\x7f-\x9f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ud800-\udfff]")
 
 
 def load_golden(path: str | os.PathLike[str]) -> GoldenSet:
@@ -98,21 +95,6 @@ def load_if_golden(path: str | os.PathLike[str]) -> GoldenSet | None:
         GoldenError: as from ``load_golden``; also for a file that can't be parsed, as it may be ours.
     """
     return _load(os.fsdecode(path), must_be_golden=False)
-
-
-def item_name(case_id: str) -> str:
-    r"""Return the name of a case's test item.
-
-    ``a::b`` gives ``a∷b``, as pytest splits node ids at ``::``; control, bidi-control and surrogate code
-    points are written ``\x1b`` or ``\u202e``.
-    """
-    name = case_id.replace("::", "∷")
-    return name if name.isprintable() else _UNSHOWABLE.sub(_escape, name)
-
-
-def _escape(match: re.Match[str]) -> str:
-    code = ord(match.group())
-    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
 
 
 def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:

@@ -12,10 +12,11 @@ from pytest_ctxfp._errors import CacheMiss, CtxfpError
 from pytest_ctxfp._hashing import canonical_json, git_text_sha
 from pytest_ctxfp._key import CaseKey
 from pytest_ctxfp._limits import settling
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._recording import read_figures
 from pytest_ctxfp._scorers import call_judge, judge_names, opinion_from_dict
 from pytest_ctxfp._single_flight import SingleFlight
-from pytest_ctxfp._store import JUDGE_SHA, CacheMode
+from pytest_ctxfp._store import JUDGE_SHA
 from pytest_ctxfp._suite import expectation_sha
 from pytest_ctxfp._trace import Trace
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypedDict
 
 from pytest_ctxfp._display import escape_surrogates
-from pytest_ctxfp._match import has_own_scorer
-from pytest_ctxfp._reporting import origin_of
 
 if TYPE_CHECKING:
     from pytest_ctxfp._misses import Difference
@@ -129,6 +127,9 @@ Record = CaseRecord | SnapshotRecord | TestRecord | CollectionRecord | CasesReco
 
 def outcome_record(outcome: Outcome) -> CaseRecord:
     """Return the facts of a scored answer."""
+    from pytest_ctxfp._match import has_own_scorer
+    from pytest_ctxfp._reporting import origin_of
+
     trace = outcome.trace
     record: CaseRecord = {
         **_case_facts(outcome.case),

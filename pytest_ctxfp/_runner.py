@@ -17,10 +17,10 @@ from pytest_ctxfp._judging import Judges
 from pytest_ctxfp._limits import settling
 from pytest_ctxfp._match import scored_value
 from pytest_ctxfp._misses import explain_miss, refuse_miss
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._recording import AnswerRecorder
 from pytest_ctxfp._scoring import Verdict, is_answer_of_sql, prepare_case, score_trace
 from pytest_ctxfp._single_flight import SingleFlight
-from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp._suite import (
     AGENT_ARGUMENTS,
     ASSEMBLER_ARGUMENTS,

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._locks import make_lock, remove_stale_locks
 from pytest_ctxfp._loop import may_wait
-from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp._modes import CacheMode
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator

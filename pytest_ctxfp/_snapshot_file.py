@@ -48,10 +48,18 @@ class SnapshotReader:
         Raises:
             SnapshotFileError: as `read_snapshots`, each time.
         """
+        return self.entries(path).get(join_surrogates(key))
+
+    def entries(self, path: Path) -> Mapping[str, SnapshotEntry]:
+        """Return all snapshots of a file by key.
+
+        Raises:
+            SnapshotFileError: as `read_snapshots`, each time.
+        """
         file = self._files.get(path)
         if file is None:
             file = self._files[path] = read_snapshots(path)
-        return file.entries.get(join_surrogates(key))
+        return file.entries
 
 
 def read_snapshots(path: Path) -> SnapshotFile:
@@ -201,7 +209,7 @@ def _is_count(value: object) -> bool:
 
 
 def _is_hash(value: object, form: re.Pattern[str]) -> bool:
-    return isinstance(value, str) and form.match(value) is not None
+    return type(value) is str and form.match(value) is not None
 
 
 def _twice(key: str, first_line: int, path: str) -> str:

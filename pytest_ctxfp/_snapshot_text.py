@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -37,6 +38,7 @@ class StoredLayer:
     is_exact: bool
 
 
+@lru_cache(maxsize=1024)
 def snapshot_path(module: Path) -> Path:
     """Return the snapshot file of a test module: ``tests/__ctxfp__/test_a.ctxfp`` for ``tests/test_a.py``.
 

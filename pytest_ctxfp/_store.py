@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, replace
-from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._backend import Backend, LocalBackend, StoreUnreachable, local_folder, mask_url
 from pytest_ctxfp._hashing import Manifest, is_sha
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._trace import Trace
 
 if TYPE_CHECKING:
@@ -23,25 +23,6 @@ JUDGE_SHA = "scorer"
 
 _FILE_NAME = re.compile(r"[0-9a-f]{40}\.json")
 _N_TOGETHER = 1_000
-
-
-class CacheMode(str, Enum):
-    """Whether stored answers are used and new ones kept."""
-
-    AUTO = "auto"
-    REFRESH = "refresh"
-    REPLAY = "replay"
-    OFF = "off"
-
-    @property
-    def reads(self) -> bool:
-        """Whether a stored answer is used in place of a call."""
-        return self in (CacheMode.AUTO, CacheMode.REPLAY)
-
-    @property
-    def writes(self) -> bool:
-        """Whether a new answer is stored."""
-        return self in (CacheMode.AUTO, CacheMode.REFRESH)
 
 
 @dataclass(frozen=True, slots=True)

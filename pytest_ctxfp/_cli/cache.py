@@ -14,8 +14,9 @@ from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._copies import REMOTE_COPIES
 from pytest_ctxfp._display import escape_line, shorten_time
 from pytest_ctxfp._errors import CtxfpError
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._redaction import REDACTED
-from pytest_ctxfp._store import JUDGE_SHA, CacheMode, TraceStore
+from pytest_ctxfp._store import JUDGE_SHA, TraceStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from pytest_ctxfp._display import item_name
 from pytest_ctxfp._errors import CtxfpError
-from pytest_ctxfp._golden import item_name
-from pytest_ctxfp._select import Selection, select_cases
 from pytest_ctxfp.plugin.settings import get_settings
 
 if TYPE_CHECKING:
@@ -155,8 +154,13 @@ def apply_selection(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the cases that ``--ctx-tags`` and ``--ctx-subset`` leave out, whatever the items' order is."""
     runs = {item: run for item in items if (run := run_of(item)) is not None}
     by_place = {run.place: run for run in runs.values()}
-    cases = [by_place[place] for place in sorted(by_place)]
     settings = get_settings(config)
+    if not (settings.tags or settings.subset):
+        config.stash[SELECTION] = CaseSelection(len(by_place), len(by_place))
+        return
+    from pytest_ctxfp._select import Selection, select_cases
+
+    cases = [by_place[place] for place in sorted(by_place)]
     fault = ""
     try:
         selection = select_cases(cases, settings.tags, settings.subset)
@@ -176,6 +180,8 @@ def choose_audited(config: pytest.Config, items: list[pytest.Item]) -> None:
     n = get_settings(config).audit
     if not n:
         return
+    from pytest_ctxfp._select import Selection, select_cases
+
     runs = {item: run for item in items if (run := run_of(item)) is not None}
     ordered = sorted(runs, key=lambda item: (runs[item].place, runs[item].label, str(item.nodeid)))
     chosen = select_cases([runs[item] for item in ordered], sample=str(n)) if ordered else Selection((), "")

@@ -13,7 +13,6 @@ from pytest_ctxfp._display import escape_line, escape_lines
 from pytest_ctxfp._errors import CaseMismatch, GoldenError, first_line
 from pytest_ctxfp.plugin.case_runs import expand_cases, run_of
 from pytest_ctxfp.plugin.items import shown_path
-from pytest_ctxfp.plugin.loading import load_cases, load_file
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -33,6 +32,8 @@ class GoldenFile(pytest.Module):
         cls, parent: pytest.Collector, path: Path, *, load: Callable[[], GoldenSet | None] | None = None
     ) -> GoldenFile:
         """Return the collector of a file; ``load`` gives its cases where a hook read them."""
+        from pytest_ctxfp.plugin.loading import load_file
+
         file: GoldenFile = cls.from_parent(parent, path=path)
         file.load = load or partial(load_file, path, parent.session)
         file.obj = ModuleType(f"ctxfp_golden_{path.stem}")
@@ -138,6 +139,8 @@ def parametrise_cases(metafunc: pytest.Metafunc, marker: pytest.Mark) -> None:
     Raises:
         CollectError: no such file, or one that can't be used.
     """
+    from pytest_ctxfp.plugin.loading import load_cases
+
     runs: list[CaseRun] = []
     try:
         for path in _marked_files(metafunc.definition.path, marker):

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_ctxfp._snapshot_file import read_snapshots
 from pytest_ctxfp._snapshot_model import SnapshotFileError
 from pytest_ctxfp._snapshot_text import SNAPSHOT_FOLDER, module_candidates, snapshot_path
 from pytest_ctxfp.plugin.case_runs import SELECTION, CaseSelection, run_of
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from pytest_ctxfp._records import CasesRecord, CollectionRecord
+    from pytest_ctxfp._snapshot_file import SnapshotReader
     from pytest_ctxfp.plugin.facts import RunFacts
 
 _STOPPED = (pytest.ExitCode.INTERRUPTED, pytest.ExitCode.INTERNAL_ERROR, pytest.ExitCode.USAGE_ERROR)
@@ -135,11 +135,12 @@ def is_stopped(session: pytest.Session) -> bool:
     return bool(session.shouldstop or session.shouldfail) or session.exitstatus in _STOPPED
 
 
-def find_unused(facts: RunFacts, *, stopped: bool) -> dict[Path, list[str]]:
+def find_unused(facts: RunFacts, reader: SnapshotReader, *, stopped: bool) -> dict[Path, list[str]]:
     """Return the keys of unused snapshots by snapshot file, each list sorted.
 
     Args:
         facts: what the run's reports said.
+        reader: gives what is stored.
         stopped: the run ended early: nothing is concluded from what is absent.
     """
     asserted = facts.asserted_keys()
@@ -149,7 +150,7 @@ def find_unused(facts: RunFacts, *, stopped: bool) -> dict[Path, list[str]]:
     files = {*whole, *passed, *_files_of_gone_modules(collections)}
     unused: dict[Path, list[str]] = {}
     for file in sorted(files):
-        keys = set(_stored_keys(Path(file))) - asserted.get(file, set())
+        keys = set(_stored_keys(Path(file), reader)) - asserted.get(file, set())
         gone = _is_module_gone(Path(file)) and bool(collections)
         found = [
             key for key in keys if gone or _is_proven_unused(key, passed.get(file, set()), whole.get(file))
@@ -187,9 +188,9 @@ def _is_module_gone(file: Path) -> bool:
     return not any(module.exists() for module in module_candidates(file))
 
 
-def _stored_keys(file: Path) -> Iterable[str]:
+def _stored_keys(file: Path, reader: SnapshotReader) -> Iterable[str]:
     try:
-        return read_snapshots(file).entries
+        return reader.entries(file)
     except SnapshotFileError:
         # The tests that use it fail with what is wrong; nothing in it is called unused.
         return ()

@@ -47,7 +47,7 @@ def _flat_facts(record: CaseRecord) -> dict[str, object]:
 
 def is_ours(item: pytest.Item) -> bool:
     """Whether an item runs a golden case or has used a fixture of ours: its secrets are ours to hide."""
-    return run_of(item) is not None or IS_OURS in item.stash
+    return IS_OURS in item.stash or run_of(item) is not None
 
 
 def add_section(item: pytest.Item, title: str, content: str) -> None:
@@ -57,19 +57,22 @@ def add_section(item: pytest.Item, title: str, content: str) -> None:
 
 def take_sections(item: pytest.Item) -> list[tuple[str, str]]:
     """Return the texts that are shown below an item's failure, once."""
-    sections = item.stash.get(SECTIONS, [])
-    item.stash[SECTIONS] = []
+    sections = item.stash.get(SECTIONS, None)
+    if sections is None:
+        return []
+    del item.stash[SECTIONS]
     return sections
 
 
 def take_records(item: pytest.Item, report: pytest.TestReport) -> list[Record]:
     """Take the records that leave with this report: a passed setup's wait for the verdict."""
-    records = item.stash.setdefault(RECORDS, [])
+    records = item.stash.get(RECORDS, [])
     if not report.passed and _lacks_record(item, report, records):
         records.append(_record_without_outcome(item, report))
-    if report.when == "setup" and report.passed:
+    if not records or (report.when == "setup" and report.passed):
         return []
-    del item.stash[RECORDS]
+    if RECORDS in item.stash:
+        del item.stash[RECORDS]
     for record in records:
         if record["kind"] == "call":
             redact_record(record, item.config)

@@ -12,8 +12,9 @@ from pytest_ctxfp._copies import REMOTE_COPIES
 from pytest_ctxfp._environment import hash_variables, read_versions
 from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._hashing import hash_paths
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._runner import Runner
-from pytest_ctxfp._store import CacheMode, TraceStore
+from pytest_ctxfp._store import TraceStore
 from pytest_ctxfp._suite import Identity
 from pytest_ctxfp.plugin.counting import exact_counter
 from pytest_ctxfp.plugin.redacting import get_redactor

@@ -17,11 +17,10 @@ from pytest_ctxfp.plugin.item_records import is_ours, take_records, take_section
 from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.redacting import redact_report
 from pytest_ctxfp.plugin.reports import escape_serialized, place_skip, show_own_text
-from pytest_ctxfp.plugin.runner import known_identity
 from pytest_ctxfp.plugin.settings import get_settings
+from pytest_ctxfp.plugin.snapshot_reads import get_snapshot_reader
 from pytest_ctxfp.plugin.snapshot_summary import render_snapshots
 from pytest_ctxfp.plugin.snapshot_writes import prune, write_accepted
-from pytest_ctxfp.plugin.summary import render_summary
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -81,7 +80,7 @@ class ReportHooks:
             show_own_text(report, call.excinfo, item)
         place_skip(report, item)
         report.sections.extend(take_sections(item))
-        if is_ours(item):
+        if _shows_text(report) and is_ours(item):
             redact_report(report, item.config)
         records = [*take_records(item, report), *self._evidence_to_send(item, report)]
         if records:
@@ -144,7 +143,7 @@ class ReportHooks:
             self._facts.add_selection(describe_cases(session))
         self._n_collected = session.testscollected
         stopped = is_stopped(session)
-        self._facts.unused = find_unused(self._facts, stopped=stopped)
+        self._facts.unused = find_unused(self._facts, get_snapshot_reader(self._config), stopped=stopped)
         self._faults = [
             f"snapshots not written: {escape_line(fault)}"
             for fault in (*write_accepted(self._facts.snapshots()), *self._prune())
@@ -190,6 +189,9 @@ class ReportHooks:
         settings = get_settings(self._config)
         lines = render_snapshots(self._facts, settings)
         if self._facts.cases() or self._facts.helper_calls():
+            from pytest_ctxfp.plugin.runner import known_identity
+            from pytest_ctxfp.plugin.summary import render_summary
+
             identity = known_identity(self._config)
             summary = render_summary(
                 self._facts, settings, identity, verbose=self._is_verbose, complete=self._is_complete
@@ -210,6 +212,10 @@ class ReportHooks:
             terminalreporter.line(line, red=line.startswith("gate") and "RED" in line)
         for fault in faults:
             terminalreporter.line(fault, red=True)
+
+
+def _shows_text(report: pytest.TestReport) -> bool:
+    return not report.passed or bool(report.sections) or hasattr(report, "wasxfail")
 
 
 def _ran_nothing(config: pytest.Config) -> bool:

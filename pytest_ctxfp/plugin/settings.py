@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from pytest_ctxfp._backend import is_url
-from pytest_ctxfp._store import CacheMode
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp.plugin.options import (
     DEFAULT_CACHE_DIR,
     DEFAULT_MODEL,

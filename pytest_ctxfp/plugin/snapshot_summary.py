@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from pytest_ctxfp._display import escape_line
-from pytest_ctxfp.plugin.summary import block, capped
+from pytest_ctxfp.plugin.summary_lines import block, capped
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -8,14 +8,9 @@ import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import pytest
-
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError, SnapshotMismatch, SnapshotMissing
 from pytest_ctxfp._snapshot import CurrentContext, SnapshotState, check_snapshot
-from pytest_ctxfp._snapshot_diff import changed_texts
-from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch, describe_missing
-from pytest_ctxfp._snapshot_file import SnapshotReader
 from pytest_ctxfp._snapshot_rules import layer_names
 from pytest_ctxfp._snapshot_text import snapshot_path
 from pytest_ctxfp._tokens import check_budget
@@ -24,6 +19,7 @@ from pytest_ctxfp.plugin.item_records import add_record, add_section
 from pytest_ctxfp.plugin.items import command_for, names_below_file, shown_path
 from pytest_ctxfp.plugin.redacting import get_redactor
 from pytest_ctxfp.plugin.settings import get_settings
+from pytest_ctxfp.plugin.snapshot_reads import get_snapshot_reader
 from pytest_ctxfp.plugin.snapshot_writes import text_file_of
 from pytest_ctxfp.plugin.splitting import splitter_of
 
@@ -31,13 +27,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
     from types import FrameType
 
+    import pytest
+
     from pytest_ctxfp._records import SnapshotRecord
     from pytest_ctxfp._snapshot import SnapshotVerdict
     from pytest_ctxfp._snapshot_redact import Redactions
     from pytest_ctxfp._snapshot_rules import LayerNames
     from pytest_ctxfp._split import Splitter
 
-READER = pytest.StashKey[SnapshotReader]()
+    _Place = tuple[str, int] | None
 
 
 class ContextSnapshot:
@@ -51,7 +49,7 @@ class ContextSnapshot:
         self._item = item
         self._settings = get_settings(item.config)
         self._names = names_below_file(item)
-        self._asserted_at: dict[str, str] = {}
+        self._asserted_at: dict[str, _Place] = {}
         self._n_unnamed = 0
 
     def check(
@@ -120,21 +118,21 @@ class ContextSnapshot:
         if not isinstance(label, str) or not label:
             message = f"ctx_snapshot.check takes a name of at least one character, got {name!r}"
             raise CtxfpError(message)
-        here = self._describe_caller(checking)
+        here = _calling_place(checking)
         if label in self._asserted_at:
             message = (
-                f"snapshot {label!r} is asserted twice in one test, at {self._asserted_at[label]} and at"
-                f" {here}: give each check a name of its own"
+                f"snapshot {label!r} is asserted twice in one test, at"
+                f" {self._describe(self._asserted_at[label])} and at {self._describe(here)}: give each check"
+                " a name of its own"
             )
             raise CtxfpError(message)
         self._asserted_at[label] = here
         return f"{self._names}#{label}"
 
-    def _describe_caller(self, checking: FrameType | None) -> str:
-        caller = checking.f_back if checking else None
-        if caller is None:
+    def _describe(self, place: _Place) -> str:
+        if place is None:
             return "an unknown line"
-        return f"{shown_path(Path(caller.f_code.co_filename), self._item.config)}:{caller.f_lineno}"
+        return f"{shown_path(Path(place[0]), self._item.config)}:{place[1]}"
 
     def _check(
         self,
@@ -147,7 +145,7 @@ class ContextSnapshot:
     ) -> None:
         __tracebackhide__ = True
         path = snapshot_path(self._item.path)
-        stored = self._item.config.stash.setdefault(READER, SnapshotReader()).find(path, key)
+        stored = get_snapshot_reader(self._item.config).find(path, key)
         try:
             split = splitter_of(self._item) if split is None else split
             secrets = get_redactor(self._item.config)
@@ -213,6 +211,8 @@ class ContextSnapshot:
 
     def _fail_missing(self, verdict: SnapshotVerdict, path: Path) -> None:
         __tracebackhide__ = True
+        from pytest_ctxfp._snapshot_failure import describe_missing
+
         command = command_for(self._item, "--ctx-snapshot-create")
         raise SnapshotMissing(
             describe_missing(verdict, path=shown_path(path, self._item.config), command=command)
@@ -220,6 +220,8 @@ class ContextSnapshot:
 
     def _fail_changed(self, verdict: SnapshotVerdict, path: Path) -> None:
         __tracebackhide__ = True
+        from pytest_ctxfp._snapshot_failure import describe_diffs, describe_mismatch
+
         text_file = self._text_file(verdict.current.key)
         texts = None if text_file is None else _stored_texts(verdict, text_file)
         shown = "(ini ctx_snapshot_text = none)"
@@ -238,6 +240,11 @@ class ContextSnapshot:
         raise SnapshotMismatch(text)
 
 
+def _calling_place(checking: FrameType | None) -> _Place:
+    caller = checking.f_back if checking else None
+    return None if caller is None else (caller.f_code.co_filename, caller.f_lineno)
+
+
 def _names_that_fit(names: LayerNames, verdict: SnapshotVerdict) -> list[str]:
     """Return which names and globs fit a layer, stored or present."""
     stored = verdict.stored.layers if verdict.stored else ()
@@ -250,6 +257,8 @@ def _found_redactions(redact: Redactions, unmatched: tuple[str, ...]) -> dict[st
 
 
 def _stored_texts(verdict: SnapshotVerdict, text_file: Path):  # type: ignore[no-untyped-def]
+    from pytest_ctxfp._snapshot_diff import changed_texts
+
     try:
         return changed_texts(verdict, text_file.read_bytes())
     except OSError:

@@ -12,6 +12,8 @@ if TYPE_CHECKING:
 
 def splitter_of(item: pytest.Item) -> Splitter | None:
     """Return what splits the contexts of a test where it names no ``split``; None where types decide."""
+    if not item.config.hook.pytest_ctxfp_split_layers.get_hookimpls():  # those of all folders
+        return None
     hook = item.ihook.pytest_ctxfp_split_layers
     if not hook.get_hookimpls():
         return None

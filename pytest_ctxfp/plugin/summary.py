@@ -7,23 +7,20 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._backend import mask_url
 from pytest_ctxfp._display import escape_line, name_reason, plural, shorten_time
+from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._stats import format_percent, wilson_interval
-from pytest_ctxfp._store import CacheMode
 from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
 from pytest_ctxfp.plugin.options import DEFAULT_MODEL
+from pytest_ctxfp.plugin.summary_lines import block, capped
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
     from pytest_ctxfp._fold import CaseFold
     from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._suite import Identity
     from pytest_ctxfp.plugin.facts import RunFacts
     from pytest_ctxfp.plugin.settings import Settings
 
-_LABEL_WIDTH = 11
 _SHORT_SHA = 12
-_MAX_ROWS = 20
 _MAX_NAME = 60
 
 
@@ -83,13 +80,6 @@ def render_summary(
         ("warning", _list_problems(both)),
     ]
     return [line for label, lines in blocks for line in block(label, lines)]
-
-
-def block(label: str, lines: Iterable[str]) -> Iterator[str]:
-    """Yield lines behind a label, which stands before the first one."""
-    for line in lines:
-        yield f"{label:<{_LABEL_WIDTH}}{line}"
-        label = ""
 
 
 def _describe_cache(settings: Settings) -> list[str]:
@@ -409,13 +399,6 @@ def _list_problems(cases: list[CaseRecord]) -> list[str]:
         lines.append(f"{plural(len(unstored), 'answer')} could not be stored: {reason}")
     notes = dict.fromkeys(note for record in cases for note in record.get("notes", []))
     return [*lines, *map(escape_line, notes)]
-
-
-def capped(lines: list[str]) -> list[str]:
-    """Return the first lines of a long list, and how many more there are."""
-    return (
-        lines if len(lines) <= _MAX_ROWS else [*lines[:_MAX_ROWS], f"... and {len(lines) - _MAX_ROWS} more"]
-    )
 
 
 def _name(record: CaseRecord) -> str:

@@ -14,9 +14,10 @@ from hypothesis import strategies as st
 
 from pytest_ctxfp import CaseKey, CtxfpError, Trace, TraceStore, rescore
 from pytest_ctxfp._answer import take_answer
+from pytest_ctxfp._display import item_name
 from pytest_ctxfp._fold import aggregate
 from pytest_ctxfp._gate import gate_reports
-from pytest_ctxfp._golden import golden_set, item_name, load_golden, load_if_golden
+from pytest_ctxfp._golden import golden_set, load_golden, load_if_golden
 from pytest_ctxfp._redaction import Redactor, compile_patterns
 from pytest_ctxfp._report_json import report_from_dict, report_from_json, report_to_json
 from pytest_ctxfp._report_markdown import report_to_markdown

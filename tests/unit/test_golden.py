@@ -9,7 +9,8 @@ import pickle
 import pytest
 
 from pytest_ctxfp import GoldenCase, GoldenError, load_golden
-from pytest_ctxfp._golden import item_name, load_if_golden
+from pytest_ctxfp._display import item_name
+from pytest_ctxfp._golden import load_if_golden
 from pytest_ctxfp._model import ResultKind, Table
 
 CASE = {"id": "a", "question": "q", "expected": {"columns": ["n"], "rows": [[99]]}}

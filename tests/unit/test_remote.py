@@ -10,7 +10,8 @@ from pytest_ctxfp._backend import StoreUnreachable, is_url, local_folder, mask_u
 from pytest_ctxfp._copies import Copies
 from pytest_ctxfp._errors import CtxfpError
 from pytest_ctxfp._hashing import Manifest, git_blob_sha
-from pytest_ctxfp._store import CacheMode, TraceStore
+from pytest_ctxfp._modes import CacheMode
+from pytest_ctxfp._store import TraceStore
 
 URL = "s3://bucket/shop/traces"
 ROOT = "bucket/shop/traces"

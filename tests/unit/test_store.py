@@ -13,7 +13,8 @@ import pytest
 from pytest_ctxfp import _backend
 from pytest_ctxfp._hashing import Manifest, git_blob_sha, hash_paths
 from pytest_ctxfp._key import CaseKey
-from pytest_ctxfp._store import CacheMode, Lookup, TraceStore
+from pytest_ctxfp._modes import CacheMode
+from pytest_ctxfp._store import Lookup, TraceStore
 from pytest_ctxfp._trace import Trace
 
 KEY = CaseKey("q1", "how many?", "A", "opus", "C")
