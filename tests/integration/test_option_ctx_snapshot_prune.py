@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from typing import TYPE_CHECKING
 
 import pytest
@@ -146,11 +145,19 @@ def test_crash_of_a_worker(suite: Project, arguments: list[str]) -> None:
     assert snapshots(suite) == before
 
 
+INTERRUPTED_TEST = """
+import os
+import signal
+
+def test_stop():
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored in background jobs
+    os.kill(os.getpid(), signal.SIGINT)
+"""
+
+
 def test_a_real_ctrl_c(suite: Project) -> None:
     """SIGINT in the middle of a run deletes nothing and still prints the summary of what ran."""
-    suite.write(
-        "tests/test_0.py", f"import os\ndef test_stop(): os.kill(os.getpid(), {signal.SIGINT.value})\n"
-    )
+    suite.write("tests/test_0.py", INTERRUPTED_TEST)
     before = snapshots(suite)
     result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune")
     assert result.ret == pytest.ExitCode.INTERRUPTED

@@ -1,0 +1,290 @@
+"""An agent behind an HTTP endpoint, against a real server on loopback."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from datetime import datetime, timedelta, timezone
+from email.utils import format_datetime
+from typing import Any
+
+import pytest
+
+from pytest_ctxfp import AgentError
+from pytest_ctxfp.agents import AsyncChatAgent, ChatAgent
+from pytest_ctxfp.agents._retries import Retries, seconds_of
+
+SECRET = "sk-test-abcdefghijklmnopqrstuvwxyz"
+
+
+def completion(text: str | None = "42", **changes: Any) -> dict[str, Any]:
+    """Return a chat completion."""
+    choice = {"message": {"role": "assistant", "content": text}, "finish_reason": "stop"}
+    usage = {"prompt_tokens": 1000, "completion_tokens": 10}
+    return {"model": "served-1", "choices": [choice], "usage": usage, **changes}
+
+
+@pytest.fixture(autouse=True)
+def api_key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Set a key, and let no back-off take seconds."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    monkeypatch.setattr("pytest_ctxfp.agents._retries._FIRST_WAIT", 0.001)
+
+
+def ask(agent: ChatAgent, question: str = "how many?", context: object = "## A\n") -> Any:
+    """Ask an agent of either kind."""
+    result = agent(question, context)
+    return asyncio.run(result) if asyncio.iscoroutine(result) else result
+
+
+both = pytest.mark.parametrize("kind", [ChatAgent, AsyncChatAgent])
+
+
+@both
+def test_answer_with_tokens_and_cost(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """An answer says which model served it, what it took, and what it cost at the user's prices."""
+    with serve_chat(completion()) as server:
+        agent = kind(server.url, "m", parameters={"temperature": 0}, prices={"input": 2, "output": 10})
+        result = ask(agent)
+    assert (result.value, result.served_model, result.turns) == ("42", "served-1", 1)
+    assert result.tokens == {"input": 1000, "output": 10}
+    assert result.cost == pytest.approx(0.0021)
+    assert server.asked == [
+        {
+            "messages": [{"role": "system", "content": "## A\n"}, {"role": "user", "content": "how many?"}],
+            "temperature": 0,
+            "model": "m",
+        }
+    ]
+    assert server.keys == [f"Bearer {SECRET}"]
+
+
+def test_contexts_that_are_requests_are_sent_as_they_are(serve_chat: Any) -> None:
+    """Messages and request bodies are the assembler's own; the agent adds its model and parameters."""
+    messages = [{"role": "user", "content": "hello"}]
+    with serve_chat(completion()) as server:
+        agent = ChatAgent(server.url, "m")
+        ask(agent, "q", messages)
+        ask(agent, "q", {"messages": messages, "seed": 1})
+        ask(agent, "q", None)
+        with pytest.raises(AgentError, match="no 'messages'"):
+            ask(agent, "q", {"input": "x"})
+        with pytest.raises(AgentError, match="type int can't be sent"):
+            ask(agent, "q", 5)
+    bodies = [{"messages": messages}, {"messages": messages, "seed": 1}]
+    bodies.append({"messages": [{"role": "user", "content": "q"}]})
+    assert server.asked == [{**body, "model": "m"} for body in bodies]
+
+
+@pytest.mark.parametrize(
+    ("usage", "prices", "cost"),
+    [
+        (None, {"input": 1, "output": 1}, None),
+        ({"prompt_tokens": 10}, {"input": 1, "output": 1}, None),
+        ({"prompt_tokens": 10, "completion_tokens": 10}, None, None),
+        ({"prompt_tokens": 10, "completion_tokens": 10}, {"input": 1}, None),
+        ({"prompt_tokens": True, "completion_tokens": 10}, {"input": 1, "output": 1}, None),
+        ({"prompt_tokens": 10**6, "completion_tokens": 0}, {"input": 3, "output": 1}, 3.0),
+        (
+            {
+                "prompt_tokens": 10**6,
+                "completion_tokens": 10**6,
+                "prompt_tokens_details": {"cached_tokens": 500_000},
+            },
+            {"input": 2, "output": 4, "cached_input": 1},
+            5.5,
+        ),
+    ],
+)
+def test_cost_is_known_or_absent(
+    usage: object, prices: dict[str, float] | None, cost: float | None, serve_chat: Any
+) -> None:
+    """Where counts or prices are missing the cost is unknown, never zero."""
+    with serve_chat(completion(usage=usage)) as server:
+        assert ask(ChatAgent(server.url, "m", prices=prices)).cost == cost
+
+
+@both
+@pytest.mark.parametrize("status", [408, 429, 500, 503])
+def test_busy_servers_are_asked_again(kind: type[ChatAgent], status: int, serve_chat: Any) -> None:
+    """A busy server is asked again until it answers."""
+    with serve_chat((status, {}, b"busy"), (status, {"Retry-After": "0"}, b""), completion()) as server:
+        assert ask(kind(server.url, "m")).value == "42"
+    assert len(server.asked) == 3
+
+
+@both
+def test_retries_end(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """After its retries the call is an error with what the server said."""
+    with (
+        serve_chat((429, {}, b"slow down")) as server,
+        pytest.raises(AgentError, match=r"429: slow down \(tried 3"),
+    ):
+        ask(kind(server.url, "m", retries=2))
+    assert len(server.asked) == 3
+
+
+@both
+def test_wait_that_is_too_long_ends_the_call(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """A server that says to come back in an hour is not waited for."""
+    with serve_chat((429, {"Retry-After": "3600"}, b"")) as server, pytest.raises(AgentError, match="3600 s"):
+        ask(kind(server.url, "m"))
+    assert len(server.asked) == 1
+
+
+@both
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        ((400, {}, b"bad request"), "400: bad request"),
+        ((302, {"Location": "http://127.0.0.1:9/"}, b""), "302: .an empty body"),
+        (b"<html>", "gave no completion"),
+        ({"choices": []}, "no choices with a message"),
+        ([1], "no choices with a message"),
+        (completion(None), "its message has no content"),
+        (
+            completion(choices=[{"message": {"content": "4"}, "finish_reason": "length"}]),
+            "cut off at the greatest number of tokens",
+        ),
+        (completion(choices=[{"message": {}, "finish_reason": "content_filter"}]), "content filter"),
+        (completion(choices=[{"message": {}, "finish_reason": "tool_calls"}]), "asked for a tool"),
+    ],
+)
+def test_what_is_no_answer_is_an_error(
+    kind: type[ChatAgent], answer: object, said: str, serve_chat: Any
+) -> None:
+    """What isn't a whole answer is an error, never a wrong answer, and is not asked for again."""
+    with serve_chat(answer) as server, pytest.raises(AgentError, match=said):
+        ask(kind(server.url, "m"))
+    assert len(server.asked) == 1
+
+
+def test_refusals_and_parts_are_answers(serve_chat: Any) -> None:
+    """A refusal is what the model answered; content in parts is joined."""
+    refusal = completion(choices=[{"message": {"content": None, "refusal": "I can't."}}])
+    parts = completion(choices=[{"message": {"content": [{"text": "a"}, {"type": "x"}, {"text": "b"}]}}])
+    with serve_chat(refusal, parts) as server:
+        assert ask(ChatAgent(server.url, "m")).value == "I can't."
+        assert ask(ChatAgent(server.url, "m")).value == "ab"
+
+
+@both
+def test_nobody_there(kind: type[ChatAgent]) -> None:
+    """An endpoint that can't be reached is an error after the retries."""
+    with pytest.raises(AgentError, match=r"gave no answer: ConnectError.*\(tried 2 times\)"):
+        ask(kind("http://127.0.0.1:9/v1", "m", retries=1))
+
+
+@both
+def test_slow_server(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """An attempt that takes too long is tried again, then an error."""
+    with serve_chat(completion(), seconds=0.5) as server, pytest.raises(AgentError, match="ReadTimeout"):
+        ask(kind(server.url, "m", timeout=0.1, retries=0))
+
+
+@both
+def test_key_is_nowhere(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """A server that repeats the API key does not bring it into the error; nor is it in key or repr."""
+    with serve_chat((401, {}, f"no such key: {SECRET}".encode())) as server:
+        agent = kind(server.url, "m")
+        with pytest.raises(AgentError) as caught:
+            ask(agent)
+    assert "no such key: [OPENAI_API_KEY]" in str(caught.value)
+    assert SECRET not in f"{caught.value!r} {agent!r} {agent.key_parts()} {vars(agent)}"
+
+
+@both
+def test_missing_key(kind: type[ChatAgent], monkeypatch: pytest.MonkeyPatch, serve_chat: Any) -> None:
+    """Without the variable the call is an error before anything is sent; an agent may need none."""
+    monkeypatch.delenv("OPENAI_API_KEY")
+    with serve_chat(completion()) as server:
+        with pytest.raises(AgentError, match="OPENAI_API_KEY holds no API key"):
+            ask(kind(server.url, "m"))
+        assert server.asked == []
+        assert ask(kind(server.url, "m", api_key_env=None)).value == "42"
+    assert server.keys == [None]
+
+
+def test_building_does_nothing_and_says_what_the_key_holds() -> None:
+    """An agent is inert when built; endpoint, model and parameters are its key, prices and limits are not."""
+    agent = ChatAgent("http://nowhere.invalid/v1/", "m", parameters={"seed": 1}, prices={"input": 1})
+    params = {"endpoint": "http://nowhere.invalid/v1", "chat_model": "m", "chat_parameters": {"seed": 1}}
+    assert agent.key_parts() == {"params": params}
+    assert ChatAgent("http://x", "m").key_parts() == {"params": {"endpoint": "http://x", "chat_model": "m"}}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"base_url": "api.openai.com"},
+        {"base_url": "ftp://x"},
+        {"base_url": "https://user:pw@x/v1"},
+        {"base_url": "https://x/v1?key=1"},
+        {"base_url": "https://x", "prices": {"inputs": 1}},
+        {"base_url": "https://x", "parameters": {"stop": {1}}},
+    ],
+)
+def test_bad_arguments(arguments: dict[str, Any]) -> None:
+    """What can't be right, or would bring a credential into keys, is refused when the agent is built."""
+    with pytest.raises(ValueError, match=r"base_url|price|JSON"):
+        ChatAgent(**{"model": "m", **arguments})
+
+
+def test_threads_are_limited(serve_chat: Any) -> None:
+    """No more calls overlap than the agent allows."""
+    with serve_chat(completion(), seconds=0.05) as server:
+        agent = ChatAgent(server.url, "m", max_concurrency=2)
+        threads = [threading.Thread(target=agent, args=("q", "c")) for _ in range(6)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    assert (len(server.asked), server.n_most) == (6, 2)
+
+
+def test_tasks_are_limited_in_every_loop(serve_chat: Any) -> None:
+    """No more calls overlap in a loop than the agent allows, in a second loop too."""
+
+    async def ask_all(agent: AsyncChatAgent) -> None:
+        await asyncio.gather(*(agent("q", "c") for _ in range(6)))
+
+    with serve_chat(completion(), seconds=0.05) as server:
+        agent = AsyncChatAgent(server.url, "m", max_concurrency=2)
+        asyncio.run(ask_all(agent))
+        asyncio.run(ask_all(agent))
+    assert (len(server.asked), server.n_most) == (12, 2)
+
+
+NOW = datetime(2026, 1, 1, tzinfo=timezone.utc)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("7", 7.0),
+        (" 0 ", 0.0),
+        (format_datetime(NOW + timedelta(seconds=90), usegmt=True), 90.0),
+        (format_datetime(NOW - timedelta(seconds=90), usegmt=True), 0.0),
+        ("soon", None),
+        ("-1", None),
+        ("", None),
+        ("\u0661", None),
+    ],
+)
+def test_retry_after(text: str, seconds: float | None) -> None:
+    """A wait is given in seconds or as a date; what is neither says nothing."""
+    assert seconds_of(text, NOW) == seconds
+
+
+def test_back_off_grows(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a word from the server each wait is longer than the one before could be."""
+    waits: list[float] = []
+    monkeypatch.setattr(time, "sleep", waits.append)
+    monkeypatch.setattr("pytest_ctxfp.agents._retries._FIRST_WAIT", 1.0)
+    retries = Retries(3)
+    for _ in range(3):
+        retries.wait_after_error("busy")
+    with pytest.raises(AgentError, match=r"busy \(tried 4 times\)"):
+        retries.wait_after_error("busy")
+    assert all(low <= wait <= 2 * low for wait, low in zip(waits, (0.5, 1, 2), strict=True))
