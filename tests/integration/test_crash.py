@@ -56,7 +56,7 @@ def ctx_agent():
 
     return ask
 """
-INI = "[pytest]\nctx_agent_paths = prompt.md\naddopts = -p no:cacheprovider -p no:hypothesispytest\n"
+INI = "[pytest]\nctx_agent_paths = prompt.md\naddopts = -p no:cacheprovider -p no:hypothesispytest -p no:anyio\n"
 
 WRITER = """
 import random

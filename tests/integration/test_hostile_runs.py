@@ -121,14 +121,14 @@ def test_nothing_raw_is_printed_or_reported(noisy: Project, how: list[str]) -> N
     result.stdout.fnmatch_lines(["*own \\x1b*"])
 
 
-def test_ids_that_look_like_paths_name_no_file(noisy: Project, how: list[str]) -> None:
+def test_ids_that_look_like_paths_name_no_file(noisy: Project) -> None:
     """A case may be called whatever a path may be: its answer is stored in the cache, nothing elsewhere."""
     noisy.write("test_context.py", "")
     case = {"question": "q", "result_kind": "text", "match": "contains", "expected": "answer"}
     noisy.write("golden.json", json.dumps({"cases": [{**case, "id": name} for name in PATHS]}))
     around = sorted(noisy.path.parent.iterdir())
     for n_calls in (len(PATHS), 0):
-        noisy.run("--ctx-cache", *how).assert_outcomes(passed=len(PATHS))
+        noisy.run("--ctx-cache").assert_outcomes(passed=len(PATHS))
         assert len(noisy.calls()) == n_calls
     assert len(noisy.traces()) == len(PATHS)
     assert sorted(noisy.path.parent.iterdir()) == around

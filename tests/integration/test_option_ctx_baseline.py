@@ -19,12 +19,12 @@ OK, RED, USAGE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCo
 GREEN_LINE, RED_LINE = "gate*GREEN", "gate*RED: *"
 
 
-def test_one_flip_under_the_same_key_is_noise(suite: CaseSuite, how: list[str]) -> None:
+def test_one_flip_under_the_same_key_is_noise(suite: CaseSuite) -> None:
     """A case that is asked again under its key and fails once is noise: listed, and green."""
     suite.make(6)
-    suite.record(*how).assert_outcomes(passed=6)
+    suite.record().assert_outcomes(passed=6)
     suite.flip([2])
-    result = suite.hold("--no-cache", "-rx", *how)
+    result = suite.hold("--no-cache", "-rx")
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == OK
     assert len(suite.calls()) == 6
@@ -90,13 +90,13 @@ def test_worse_rule_is_a_regression(suite: CaseSuite, how: list[str]) -> None:
     )
 
 
-def test_one_unlucky_sample_is_noise(suite: CaseSuite, how: list[str]) -> None:
+def test_one_unlucky_sample_is_noise(suite: CaseSuite) -> None:
     """A flip under a changed key that further answers don't confirm is noise: green, and not a failure."""
     suite.make(6)
-    suite.record(*how).assert_outcomes(passed=6)
+    suite.record().assert_outcomes(passed=6)
     suite.edit_rule()
     suite.flip([1], 0, 1, 1, 0, 1)
-    result = suite.hold("-rx", *how)
+    result = suite.hold("-rx")
     result.assert_outcomes(passed=5, xfailed=1)
     assert result.ret == OK
     assert len(suite.calls()) == 6 + 4

@@ -92,15 +92,15 @@ def test_progress_letter(project: Project) -> None:
     project.run("--ctx-cache").stdout.fnmatch_lines(["golden.yaml rr*"])
 
 
-def test_edited_agent_file_is_a_miss_that_names_it(project: Project, how: list[str]) -> None:
+def test_edited_agent_file_is_a_miss_that_names_it(project: Project) -> None:
     """A changed, a new and a removed file under ``ctx_agent_paths`` miss, and the summary names the file."""
     project.write("agent/tools.py", "A = 1\n")
-    project.run("--ctx-cache", *how)
+    project.run("--ctx-cache")
     project.write("agent/prompt.md", "Answer with a table, please.\n")
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(["missed*2 agent: agent/prompt.md"])
+    project.run("--ctx-cache").stdout.fnmatch_lines(["missed*2 agent: agent/prompt.md"])
     project.write("agent/new.py", "")
     (project.path / "agent/tools.py").unlink()
-    project.run("--ctx-cache", *how).stdout.fnmatch_lines(
+    project.run("--ctx-cache").stdout.fnmatch_lines(
         ["missed*2 agent: agent/new.py (new), agent/tools.py (gone)"]
     )
 

@@ -78,14 +78,14 @@ def test_models_never_share_an_answer(told: Project, how: list[str]) -> None:
     assert len(told.traces()) == 6
 
 
-def test_accuracy_and_report_by_model(told: Project, how: list[str]) -> None:
+def test_accuracy_and_report_by_model(told: Project) -> None:
     """Summary and reports have each model's accuracy, and name failing cases with their model."""
     told.edit(
         "conftest.py",
         "return answers",
         "if model == 'small':\n            return {'rows': [[0]]}\n        return answers",
     )
-    result = told.run(MODELS, "--ctx-report=run.json", "--ctx-report=run.md", *how)
+    result = told.run(MODELS, "--ctx-report=run.json", "--ctx-report=run.md")
     result.assert_outcomes(passed=2, failed=2)
     result.stdout.fnmatch_lines(["accuracy*50% (2 of 4;*", "*large * 100% (2 of 2*", "*small * 0% (0 of 2*"])
     report = json.loads((told.path / "run.json").read_text(encoding="utf-8"))

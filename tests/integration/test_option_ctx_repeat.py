@@ -87,11 +87,11 @@ def test_min_pass_rate_decides(repeated: Repeated, rate: object, passes: bool) -
     result.stdout.fnmatch_lines(["flaky*orders: 2 of 3 passed", "accuracy*66.7% (0.6667 of 1;*"])
 
 
-def test_flaky_case_is_listed(repeated: Repeated, how: list[str]) -> None:
+def test_flaky_case_is_listed(repeated: Repeated) -> None:
     """A case whose samples disagree is called flaky in the summary and in both reports."""
     repeated.answer([99, 98, 99], [11, 11, 11])
     reports = ["--ctx-report=run.json", "--ctx-report=run.md"]
-    result = repeated.project.run("--ctx-repeat=3", *reports, *how)
+    result = repeated.project.run("--ctx-repeat=3", *reports)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(["cases*2: 0 passed, 2 failed", "flaky*orders: 2 of 3 passed"])
     result.stdout.no_fnmatch_line("*customers: 0 of 3 passed*")

@@ -63,9 +63,9 @@ def neutral(text: str) -> str:
     return re.sub(r"[0-9.]+ s \|", "- s |", text)
 
 
-def test_several_reports_at_once(mixed: Project, how: list[str]) -> None:
+def test_several_reports_at_once(mixed: Project) -> None:
     """The flag is repeatable, relative to where pytest started, and makes folders."""
-    result = mixed.run(*REPORTS, "--ctx-report=out/deep/again.JSON", *how)
+    result = mixed.run(*REPORTS, "--ctx-report=out/deep/again.JSON")
     result.assert_outcomes(**MIXED_OUTCOMES)
     read_report(mixed)
     again = (mixed.path / "out/deep/again.JSON").read_bytes()
@@ -123,14 +123,14 @@ def test_replayed_costs_stand_apart(mixed: Project, how: list[str]) -> None:
     assert "| replayed | 3 | 0.7500 USD |" in (mixed.path / "run.md").read_text(encoding="utf-8")
 
 
-def test_cache_off(mixed: Project, how: list[str]) -> None:
+def test_cache_off(mixed: Project) -> None:
     """Without a cache a report has keys all the same, and calls no answer a miss or a hit."""
-    mixed.run(*REPORTS, *how)
+    mixed.run(*REPORTS)
     report = read_report(mixed)
     (sample,) = report["cases"][0]["samples_detail"]
     assert sample["origin"] == "uncached"
     assert sample["why"] == []
-    mixed.run("--ctx-cache", "--ctx-report=cached.json", *how)
+    mixed.run("--ctx-cache", "--ctx-report=cached.json")
     cached = read_report(mixed, "cached.json")
     assert sample["key"] == cached["cases"][0]["samples_detail"][0]["key"]
     assert report["manifests"] == cached["manifests"]

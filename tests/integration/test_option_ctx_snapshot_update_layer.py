@@ -67,20 +67,20 @@ def test_another_change_fails_and_nothing_is_written(
     assert snapshot_file(project) == before
 
 
-def test_repeated_flag_accepts_several(checked: Callable[..., Project], how: list[str]) -> None:
+def test_repeated_flag_accepts_several(checked: Callable[..., Project]) -> None:
     """The flag may be given several times."""
     project = checked()
     project.edit("context.md", "count all", "count some")
     project.edit("context.md", "You answer.", "You answer briefly.")
     flags = ["--ctx-snapshot-update-layer=Business Rules", "--ctx-snapshot-update-layer=Identity"]
-    project.run(*flags, *how).assert_outcomes(passed=1)
-    project.run(*how).assert_outcomes(passed=1)
+    project.run(*flags).assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)
 
 
-def test_a_typo_is_said_at_the_end(checked: Callable[..., Project], how: list[str]) -> None:
+def test_a_typo_is_said_at_the_end(checked: Callable[..., Project]) -> None:
     """A name that no layer of the run has is said, one that fits is not."""
     project = checked()
-    result = project.run("--ctx-snapshot-update-layer=Busyness", "--ctx-snapshot-update-layer=Identity", *how)
+    result = project.run("--ctx-snapshot-update-layer=Busyness", "--ctx-snapshot-update-layer=Identity")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         ["warning*--ctx-snapshot-update-layer=Busyness: no layer of this run has that name"]

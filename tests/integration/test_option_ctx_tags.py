@@ -59,9 +59,9 @@ def test_selection_is_said_everywhere(tagged: Project, how: list[str]) -> None:
     assert tagged.calls() == ["qc0", "qc2"]
 
 
-def test_full_run_says_nothing_of_a_selection(tagged: Project, how: list[str]) -> None:
+def test_full_run_says_nothing_of_a_selection(tagged: Project) -> None:
     """Without the flag there is no line on it, and a selection of all cases counts them."""
-    result = tagged.run("--ctx-report=run.json", *how)
+    result = tagged.run("--ctx-report=run.json")
     result.stdout.no_fnmatch_line("selected *")
     report = json.loads((tagged.path / "run.json").read_text(encoding="utf-8"))
     assert (report["selected_cases"], report["total_cases"], report["selection"]) == (5, 5, "")

@@ -133,18 +133,18 @@ def test_a_key_is_in_no_file_and_no_failure_and_hits_still_happen(leaky: Project
     assert "Zq7LmW4xT9" not in texts_written(leaky, before) + str(second.stdout)
 
 
-def test_an_error_of_the_agent_shows_without_the_key(leaky: Project, how: list[str]) -> None:
+def test_an_error_of_the_agent_shows_without_the_key(leaky: Project) -> None:
     """What the agent raised and printed is shown without the key, in the terminal and in junit's file."""
     leaky.write("golden.yaml", RAISING)
     before = files_of(leaky)
-    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA", *how)
+    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA")
     result.assert_outcomes(errors=1)
     assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
     result.stdout.fnmatch_lines(["*the agent raised ValueError: 401 for key [[]redacted]*"])
     result.stdout.fnmatch_lines(["calling with [[]redacted]"])
 
 
-def test_patterns_and_hooks_redact_too(leaky: Project, how: list[str]) -> None:
+def test_patterns_and_hooks_redact_too(leaky: Project) -> None:
     """The ini file's patterns and every implementation of the hook are applied; hits happen under them."""
     leaky.write("pytest.ini", INI + "ctx_redact =\n    hunter2-\\d+\n    nothing{3}\n")
     leaky.write(
@@ -154,12 +154,12 @@ def test_patterns_and_hooks_redact_too(leaky: Project, how: list[str]) -> None:
     leaky.write("sub/conftest.py", "def pytest_ctxfp_redact(text):\n    return text.replace('use', 'see')\n")
     leaky.write("sub/test_x.py", "def test_x(): pass\n")
     leaky.write("golden.yaml", GOLDEN.replace("is [redacted]", "is [redacted], [redacted]"))
-    leaky.run("--ctx-cache", *how).assert_outcomes(passed=2, failed=1)
+    leaky.run("--ctx-cache").assert_outcomes(passed=2, failed=1)
     assert len(leaky.calls()) == 2
     texts = "".join(path.read_text() for path in leaky.traces())
     assert "hunter2" not in texts
     assert "Might I see [redacted]?" in texts
-    leaky.run("--ctx-cache", *how).assert_outcomes(passed=2, failed=1)
+    leaky.run("--ctx-cache").assert_outcomes(passed=2, failed=1)
     assert leaky.calls() == []
 
 
@@ -205,13 +205,13 @@ def test_a_bad_hook_is_named_and_nothing_leaks(
     assert leaky.traces() == []
 
 
-def test_snapshots_hide_secrets_and_hash_them(leaky: Project, how: list[str]) -> None:
+def test_snapshots_hide_secrets_and_hash_them(leaky: Project) -> None:
     """A layer's stored text is redacted, its hash is not; another key fails, an update mends it."""
     leaky.write("golden.yaml", "cases: []\n")
     leaky.write("test_context.py", SNAPSHOT)
     before = files_of(leaky)
-    leaky.run("--ctx-snapshot-create", *how).assert_outcomes(passed=1)
-    leaky.run(*how).assert_outcomes(passed=1)
+    leaky.run("--ctx-snapshot-create").assert_outcomes(passed=1)
+    leaky.run().assert_outcomes(passed=1)
     written = texts_written(leaky, before)
     assert "Zq7LmW4xT9" not in written
     assert '["Rules", ' in written
@@ -220,16 +220,16 @@ def test_snapshots_hide_secrets_and_hash_them(leaky: Project, how: list[str]) ->
 
     other = KEY.replace("Zq7", "Zq8")
     leaky.write("test_context.py", SNAPSHOT.replace(f"use {KEY}", f"use {other}"))
-    failed = leaky.run("-rA", *how)
+    failed = leaky.run("-rA")
     failed.assert_outcomes(failed=1)
     assert "LmW4xT9" not in str(failed.stdout)
     failed.stdout.fnmatch_lines(["*1 layer changed: Rules*", "*or what changed is redacted*"])
 
     leaky.write("test_context.py", SNAPSHOT.replace("use", "always use"))
-    failed = leaky.run(*how)
+    failed = leaky.run()
     failed.stdout.fnmatch_lines(["-use [[]redacted]", "+always use [[]redacted]"])
-    leaky.run("--ctx-snapshot-update", *how).assert_outcomes(passed=1)
-    leaky.run(*how).assert_outcomes(passed=1)
+    leaky.run("--ctx-snapshot-update").assert_outcomes(passed=1)
+    leaky.run().assert_outcomes(passed=1)
     assert "LmW4xT9" not in texts_written(leaky, before)
 
 
@@ -288,15 +288,13 @@ def cases_of(project: Project, name: str) -> list[dict[str, Any]]:
     return cases
 
 
-def test_reports_hold_no_key_and_a_baseline_compares(
-    leaky: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_reports_hold_no_key_and_a_baseline_compares(leaky: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """No report has the key; held against one, equal keys stay equal and a recalibrated case is re-scored."""
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(leaky.path / "summary.md"))
     leaky.write("pytest.ini", INI + "ctx_step_summary = true\n")
     leaky.write("golden.yaml", REPORTED)
     before = files_of(leaky)
-    first = leaky.run("--ctx-cache", *REPORTS, *how)
+    first = leaky.run("--ctx-cache", *REPORTS)
     first.assert_outcomes(passed=1, xfailed=1, errors=1)
     right, known, raising = cases_of(leaky, "run.json")
     assert right["metadata"] == {"owner": "[redacted]"}
@@ -313,7 +311,7 @@ def test_reports_hold_no_key_and_a_baseline_compares(
 
     leaky.calls()
     leaky.write("golden.yaml", REPORTED.replace("the answer is", "the answer was"))
-    second = leaky.run("--ctx-cache", "--ctx-on-miss=skip", "--ctx-baseline=run.json", *REPORTS, *how)
+    second = leaky.run("--ctx-cache", "--ctx-on-miss=skip", "--ctx-baseline=run.json", *REPORTS)
     assert leaky.calls() == []
     second.assert_outcomes(xfailed=2, skipped=1)
     second.stdout.fnmatch_lines(["answers*2 hit*", "gate*"])
