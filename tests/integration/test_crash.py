@@ -56,7 +56,10 @@ def ctx_agent():
 
     return ask
 """
-INI = "[pytest]\nctx_agent_paths = prompt.md\naddopts = -p no:cacheprovider -p no:hypothesispytest -p no:anyio\n"
+INI = """[pytest]
+ctx_agent_paths = prompt.md
+addopts = -p no:cacheprovider -p no:hypothesispytest -p no:anyio
+"""
 
 WRITER = """
 import random
