@@ -199,15 +199,19 @@ def _replaced(old: Sequence[str], new: Sequence[str], gone: range, come: range) 
         if left is not None and right is not None:
             yield _changed(left, right, old[left], new[right])
         elif left is not None:
-            yield DiffRow(kind="changed", left=Line(number=left + 1, before="", changed=_show(old[left])))
+            yield DiffRow(kind="changed", left=Line(number=left + 1, before=_show(old[left])))
         elif right is not None:
-            yield DiffRow(kind="changed", right=Line(number=right + 1, before="", changed=_show(new[right])))
+            yield DiffRow(kind="changed", right=Line(number=right + 1, before=_show(new[right])))
 
 
 def _changed(left: int, right: int, old: str, new: str) -> DiffRow:
-    """Mark what lies between what both lines begin and end with."""
+    """Mark the words that lie between what both lines begin and end with."""
     head = _n_common(old, new)
+    while head and old[head - 1].isalnum():
+        head -= 1
     tail = _n_common(old[head:][::-1], new[head:][::-1])
+    while tail and old[len(old) - tail].isalnum():
+        tail -= 1
     return DiffRow(kind="changed", left=_mark(left, old, head, tail), right=_mark(right, new, head, tail))
 
 

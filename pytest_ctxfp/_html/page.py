@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from pytest_ctxfp._html.cases import CaseRow
     from pytest_ctxfp._html.diffs import Diff
     from pytest_ctxfp._html.gate import ShownGate
-    from pytest_ctxfp._report import RunReport
+    from pytest_ctxfp._report import RunReport, Usage
 
 MAX_TAGS = 200
 _MAX_NOTE = 1_000
@@ -171,11 +171,16 @@ def _figures(report: RunReport, totals: Totals) -> Iterator[Figure]:
         note=f"{sum(sample.was_asked for sample in samples):,} asked, {n_rescored:,} re-scored",
     )
     spent, saved = report.spent, report.replayed
-    seconds = f", {spent.latency_ms / 1000:,.1f} s" if spent.answers else ""
-    yield Figure(label="spent", value=show_usage(spent), note=f"{plural(spent.answers, 'answer')}{seconds}")
-    yield Figure(
-        label="saved", value=show_usage(saved), note=f"{saved.latency_ms / 1000:,.1f} s not waited for"
-    )
+    yield Figure(label="spent", value=show_usage(spent), note=_describe_usage(spent, "asked for"))
+    yield Figure(label="saved", value=show_usage(saved), note=_describe_usage(saved, "replayed"))
+
+
+def _describe_usage(usage: Usage, what: str) -> str:
+    """Return what a sum is of: ``15 answers asked for, 75.1 s; the cost of 3 is not known``."""
+    text = f"{plural(usage.answers, 'answer')} {what}"
+    if usage.latency_ms:
+        text += f", {usage.latency_ms / 1000:,.1f} s"
+    return f"{text}; the cost of {usage.unknown_costs:,} is not known" if usage.unknown_costs else text
 
 
 def _interval(passes: float, n: int) -> str:

@@ -76,14 +76,9 @@ def show_cost(cost: float | None) -> str:
 
 
 def show_usage(usage: Usage) -> str:
-    """Return what answers cost, and for how many that isn't known.
-
-    Examples: ``0.0202 USD``, ``0.0100 USD, unknown for 3``, ``unknown``.
-    """
-    if usage.answers and usage.unknown_costs == usage.answers:
-        return UNKNOWN
-    unknown = f", unknown for {usage.unknown_costs:,}" if usage.unknown_costs else ""
-    return f"{show_cost(usage.cost)}{unknown}"
+    """Return what answers cost: ``0.0202 USD``, ``unknown`` where that is known of none of them."""
+    is_unknown = usage.answers and usage.unknown_costs == usage.answers
+    return UNKNOWN if is_unknown else show_cost(usage.cost)
 
 
 def show_seconds(latency_ms: int | None) -> str:
