@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from pytest_ctxfp._cells import KeyReader
 from pytest_ctxfp._grid import Grid, read_grid
 from pytest_ctxfp._hashing import canonical_json
-from pytest_ctxfp._html.texts import ShownText, show_name, show_table_cell, show_text, show_value
+from pytest_ctxfp._html.texts import MAX_TEXT, ShownText, show_name, show_table_cell, show_text, show_value
 from pytest_ctxfp._tolerance import Tolerance, cells_match, read_tolerance
 
 if TYPE_CHECKING:
@@ -109,12 +109,13 @@ def _show(value: JSONValue, grid: Grid | None, pairing: _Pairing | None, *, side
 
 def _show_cut_answer(sample: SampleReport) -> ShownText:
     """Return the beginning of an answer of which the report itself has no more than that."""
-    shown = show_text(show_value(sample.answer))
+    text = show_value(sample.answer)
+    shown = show_text(text)
     size = "more than 64 kB" if sample.answer_bytes is None else f"{sample.answer_bytes:,} bytes"
     where = f"in the stored answer {sample.key}.json" if sample.key else "in the run's own output"
     return ShownText(
         text=shown.text,
-        note=f"the answer is {size} of JSON, of which {len(shown.text):,} characters are shown; the JSON"
+        note=f"the answer is {size} of JSON, of which {min(len(text), MAX_TEXT):,} characters are shown; the JSON"
         f" report has the first 32 kB, all of it is {where}, if that was kept",
     )
 

@@ -47,7 +47,8 @@
     number: Number(body.dataset.number),
     name: body.querySelector(".name").textContent,
     tags: [...body.querySelectorAll(".tag")].map((tag) => tag.textContent),
-    text: `${body.rows[0].textContent} ${body.querySelector("summary").textContent}`.toLowerCase(),
+    text: [".row > th", "summary", ".question", ".reason"].map((one) => body.querySelector(one)?.textContent)
+      .join(" ").toLowerCase(),
   });
   let entries = null;
   const all = () => (entries ??= cases.map(read));
@@ -109,6 +110,7 @@
   }
   form.hidden = false;
   form.addEventListener("input", filter);
+  form.addEventListener("change", filter);
   form.addEventListener("submit", (event) => event.preventDefault());
   form.addEventListener("reset", () => setTimeout(filter));
   const setOpen = (open) => {

@@ -240,7 +240,7 @@ def marks(
     ("expected", "actual", "more", "wanted"),
     [
         (table(["a", 1], ["b", 2]), table(["b", 2], ["a", 3]), {}, (["1.2"], ["2.2"])),
-        (table(["a", 1], ["b", 2]), table(["b", 2], ["a", 2]), {"match": "ordered"}, (["1.1", "1.2", "2.1"],) * 2),
+        (table(["a", 1]), table(["b", 1]), {"match": "ordered"}, (["1.1"], ["1.1"])),
         (table(["a", 1]), table(["a", 1], ["z", 9]), {}, ([], ["2 extra"])),
         (table(["a", 1], ["z", 9]), table(["a", 1]), {}, (["2 missing"], [])),
         (table(["a", 1.0]), table(["a", 1.005]), {"tolerance": {"numeric": 0.01}}, ([], [])),
