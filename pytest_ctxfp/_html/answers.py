@@ -113,10 +113,11 @@ def _show_cut_answer(sample: SampleReport) -> ShownText:
     shown = show_text(text)
     size = "more than 64 kB" if sample.answer_bytes is None else f"{sample.answer_bytes:,} bytes"
     where = f"in the stored answer {sample.key}.json" if sample.key else "in the run's own output"
+    n_shown = min(len(text), MAX_TEXT)
     return ShownText(
         text=shown.text,
-        note=f"the answer is {size} of JSON, of which {min(len(text), MAX_TEXT):,} characters are shown; the JSON"
-        f" report has the first 32 kB, all of it is {where}, if that was kept",
+        note=f"the answer is {size} of JSON, of which {n_shown:,} characters are shown; the JSON report has"
+        f" the first 32 kB, all of it is {where}, if that was kept",
     )
 
 

@@ -14,6 +14,7 @@ from selenium import webdriver
 from selenium.webdriver.chrome.options import Options
 from selenium.webdriver.chrome.service import Service
 from selenium.webdriver.common.by import By
+from selenium.webdriver.support.ui import WebDriverWait
 
 from pytest_ctxfp import RunReport, fingerprint_context, gate_reports
 from pytest_ctxfp._html import report_to_html
@@ -67,6 +68,13 @@ class Page:
         )
         assert isinstance(found, list)
         return found
+
+    def follow(self, link: WebElement) -> None:
+        """Click a link within the page, and wait until its target has the focus."""
+        target = str(link.get_attribute("href")).partition("#")[2]
+        link.click()
+        is_there = "return document.getElementById(arguments[0]).contains(document.activeElement)"
+        WebDriverWait(self.driver, 10).until(lambda _: self.script(is_there, target))
 
     def choose(self, selector: str, text: str) -> None:
         """Choose an option of a list."""

@@ -121,24 +121,24 @@ def test_from_a_layer_to_its_diff_and_back(shop: Page) -> None:
     shop.script("document.querySelector('#case-5 details').open = true")
     link = shop.one("#case-5 .layers a")
     assert link.text == "show diff"
-    link.click()
+    shop.follow(link)
     diff = shop.one("#diff-1")
     assert diff.get_attribute("open") is not None
     assert diff.find_element(By.TAG_NAME, "del").text == "cents"
     assert diff.find_element(By.TAG_NAME, "ins").text == "euros"
     shop.choose("#by-state", "failed")
     assert "case_4" not in shop.names()
-    diff.find_element(By.LINK_TEXT, "case_4").click()
+    shop.follow(diff.find_element(By.LINK_TEXT, "case_4"))
     assert "case_4" in shop.names()
     assert shop.one("#case-5 .body").is_displayed()
-    link.click()
-    diff.find_element(By.LINK_TEXT, "case_4").click()
+    shop.follow(link)
+    shop.follow(diff.find_element(By.LINK_TEXT, "case_4"))
     assert shop.one("#case-5 summary") == shop.driver.switch_to.active_element
 
 
 def test_gate_links_to_its_cases(shop: Page) -> None:
     """A case that the gate lists is one click away."""
-    shop.one(".findings a").click()
+    shop.follow(shop.one(".findings a"))
     assert shop.one("#case-2 .body").is_displayed()
 
 
