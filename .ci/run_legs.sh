@@ -1,8 +1,7 @@
 #!/usr/bin/env bash
 # The legs of the matrix that CI runs beside the README's command. Parts of the tests: those whose outcome
-# hangs on Python's or pytest's version; the plugin beside others; and the page of a report in a browser. Interpreters
-# that pyenv keeps are made
-# visible.
+# hangs on Python's or pytest's version; the plugin beside others; the page of a report in a browser.
+# Interpreters that pyenv keeps are made visible.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
