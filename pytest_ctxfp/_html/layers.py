@@ -29,7 +29,6 @@ class Segment:
     x: str
     width: str
     colour: int
-    title: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +178,6 @@ def _segments(
                     x=_place(start, total),
                     width=_place(size, total),
                     colour=palette.colour_of(layer.name or key),
-                    title=f"{show_name(key)}: {_show_tokens(size, is_estimate=layer.tokens is None)} tokens",
                 )
             )
         start += size
