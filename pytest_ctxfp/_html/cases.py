@@ -10,6 +10,7 @@ from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._html.answers import ShownAnswer, show_both
 from pytest_ctxfp._html.layers import ShownContext, read_fingerprint, show_context
 from pytest_ctxfp._html.texts import (
+    MAX_NAME,
     UNKNOWN,
     ShownText,
     show_cost,
@@ -18,6 +19,7 @@ from pytest_ctxfp._html.texts import (
     show_seconds,
     show_text,
 )
+from pytest_ctxfp._table_text import show_cell
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -210,8 +212,8 @@ def _describe_expectation(case: CaseReport) -> Iterator[tuple[str, str]]:
     expectation = case.expectation or {}
     for name in _EXPECTATION:
         value = expectation.get(name)
-        if value not in (None, False, {}, []):
-            text = value if isinstance(value, str) else canonical_json(value)
+        if value is not None and value is not False and value != {}:
+            text = value if isinstance(value, str) else show_cell(value, limit=MAX_NAME)
             yield name.replace("_", " "), show_name(text)
     if case.scorer:
         yield "scorer", show_name(case.scorer)

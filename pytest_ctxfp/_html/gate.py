@@ -18,7 +18,7 @@ from pytest_ctxfp._gate_text import (
 from pytest_ctxfp._html.texts import show_name
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_ctxfp._gate_model import Flips, GateResult
 
@@ -57,7 +57,7 @@ class ShownGate:
         facts: label and text, as the terminal has them.
         classes: class and number of its cases.
         layers: flips by layer that changed.
-        tags: flips by tag.
+        tags: flips by tag, of those that have any.
         findings: verdict and its cases, what is to be looked at first.
         notes: what a reader must know.
         more: what is left out, by what it is left out of.
@@ -82,6 +82,7 @@ def show_gate(gate: GateResult, numbers: Mapping[int, int]) -> ShownGate:
         numbers: place in the page by ``id()`` of a case's record.
     """
     kinds = Counter(found.kind for found in gate.cases)
+    flipped = {tag: flips for tag, flips in gate.by_tag.items() if flips.to_fail or flips.to_pass}
     accuracy = [("accuracy", text) for text in describe_accuracy(gate)]
     return ShownGate(
         passed=gate.passed,
@@ -93,15 +94,20 @@ def show_gate(gate: GateResult, numbers: Mapping[int, int]) -> ShownGate:
         ),
         classes=tuple((kind, f"{n:,}") for kind, n in sorted(kinds.items())),
         layers=_flip_lines(gate.by_layer),
-        tags=_flip_lines(gate.by_tag),
+        tags=_flip_lines(flipped),
         findings=_findings(gate, numbers),
         notes=tuple(map(_line, gate.notes)),
-        more=tuple(
-            f"{MAX_ROWS} of {plural(len(groups), what)} shown; 'ctxfp gate --json' has all"
-            for what, groups in (("layer", gate.by_layer), ("tag", gate.by_tag))
-            if len(groups) > MAX_ROWS
-        ),
+        more=tuple(_describe_rest(gate, n_flipped=len(flipped))),
     )
+
+
+def _describe_rest(gate: GateResult, *, n_flipped: int) -> Iterator[str]:
+    for what, n in (("layers that changed", len(gate.by_layer)), ("tags with flips", n_flipped)):
+        if n > MAX_ROWS:
+            yield f"{MAX_ROWS} of {n:,} {what} shown; 'ctxfp gate --json' has all"
+    n_calm = len(gate.by_tag) - n_flipped
+    if n_calm:
+        yield f"{plural(n_calm, 'tag')} without a flip"
 
 
 def _line(text: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -11,9 +10,10 @@ from pytest_ctxfp._html.cases import CaseDesk, show_case
 from pytest_ctxfp._html.diffs import MAX_DIFFS, DiffBook
 from pytest_ctxfp._html.gate import show_gate
 from pytest_ctxfp._html.layers import LayerPalette
-from pytest_ctxfp._html.texts import show_name, show_usage
+from pytest_ctxfp._html.texts import show_name, show_seconds, show_usage
 from pytest_ctxfp._report import case_namer
 from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._suite import NO_IDENTITY
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -179,7 +179,7 @@ def _describe_usage(usage: Usage, what: str) -> str:
     """Return what a sum is of: ``15 answers asked for, 75.1 s; the cost of 3 is not known``."""
     text = f"{plural(usage.answers, 'answer')} {what}"
     if usage.latency_ms:
-        text += f", {usage.latency_ms / 1000:,.1f} s"
+        text += f", {show_seconds(usage.latency_ms)}"
     return f"{text}; the cost of {usage.unknown_costs:,} is not known" if usage.unknown_costs else text
 
 
@@ -194,7 +194,10 @@ def _facts(report: RunReport, cases: tuple[CaseRow, ...]) -> Iterator[tuple[str,
         yield "mode", f"{mode}: {_MODES[report.mode]}" if report.mode in _MODES else mode
     else:
         yield "mode", "unknown: the report does not say"
-    yield "agent", _describe_agents(report)
+    yield (
+        "agent",
+        _describe_files(report, "agent_sha") or "unknown: no files make its identity (ctx_agent_paths)",
+    )
     models = dict.fromkeys(case.model for case in report.cases if case.model)
     yield "model", show_name(", ".join(models)) or "none named"
     yield "context", _describe_contexts(report, cases)
@@ -211,27 +214,28 @@ def _describe_selection(report: RunReport) -> str:
     return f"all {report.total_cases:,}"
 
 
-def _describe_agents(report: RunReport) -> str:
-    """Return the agents' SHAs, and how many files each is made of: ``7b45843629d5 (3 files)``."""
-    shas = Counter(
-        str(sample.key_parts["agent_sha"])
+def _describe_files(report: RunReport, part: str) -> str:
+    """Return the SHAs of a part of the keys, and of how many files: ``7b45843629d5 (3 files)``."""
+    shas = dict.fromkeys(
+        str((sample.key_parts or {}).get(part, NO_IDENTITY))
         for case in report.cases
         for sample in case.samples
-        if sample.key_parts is not None and "agent_sha" in sample.key_parts
     )
+    shas.pop(NO_IDENTITY, None)
     described = []
     for sha in list(shas)[:3]:
         files = report.manifests.get(sha)
         described.append(show_name(sha[:12]) + (f" ({plural(len(files), 'file')})" if files else ""))
     more = f" and {len(shas) - 3:,} more" if len(shas) > 3 else ""
-    return ", ".join(described) + more if described else "unknown: no key was made"
+    return ", ".join(described) + more
 
 
 def _describe_contexts(report: RunReport, cases: tuple[CaseRow, ...]) -> str:
     contexts = [case.context for case in cases if case.context is not None]
     pin = f", pinned as {show_name(report.context_version)}" if report.context_version else ""
     if not contexts:
-        return f"none recorded{pin}"
+        files = "" if any(case.context for case in report.cases) else _describe_files(report, "context_sha")
+        return f"{files or 'none recorded'}{pin}"
     sizes = [context.n_tokens for context in contexts]
     tilde = "~" if any(context.tokens.startswith("~") for context in contexts) else ""
     mean = f"{tilde}{round(sum(sizes) / len(sizes)):,} tokens on average"

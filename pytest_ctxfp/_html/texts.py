@@ -82,8 +82,10 @@ def show_usage(usage: Usage) -> str:
 
 
 def show_seconds(latency_ms: int | None) -> str:
-    """Return milliseconds as ``1.2 s``."""
-    return UNKNOWN if latency_ms is None else f"{latency_ms / 1000:,.1f} s"
+    """Return ``1.2 s``, or ``850 ms`` below a second."""
+    if latency_ms is None:
+        return UNKNOWN
+    return f"{latency_ms} ms" if latency_ms < 1000 else f"{latency_ms / 1000:,.1f} s"
 
 
 def show_count(number: int | None) -> str:
