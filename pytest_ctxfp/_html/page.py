@@ -216,11 +216,10 @@ def _describe_selection(report: RunReport) -> str:
 
 def _describe_files(report: RunReport, part: str) -> str:
     """Return the SHAs of a part of the keys, and of how many files: ``7b45843629d5 (3 files)``."""
-    shas = dict.fromkeys(
-        str((sample.key_parts or {}).get(part, NO_IDENTITY))
-        for case in report.cases
-        for sample in case.samples
-    )
+    parts = [
+        (sample.key_parts or {}).get(part, NO_IDENTITY) for case in report.cases for sample in case.samples
+    ]
+    shas = dict.fromkeys(sha for sha in parts if isinstance(sha, str))
     shas.pop(NO_IDENTITY, None)
     described = []
     for sha in list(shas)[:3]:
@@ -239,8 +238,9 @@ def _describe_contexts(report: RunReport, cases: tuple[CaseRow, ...]) -> str:
     sizes = [context.n_tokens for context in contexts]
     tilde = "~" if any(context.tokens.startswith("~") for context in contexts) else ""
     mean = f"{tilde}{round(sum(sizes) / len(sizes)):,} tokens on average"
-    shas = {str((case.context or {}).get("full_hash")) for case in report.cases if case.context}
-    return f"{len(shas):,} different, {mean}{pin}"
+    hashes = [case.context.get("full_hash") for case in report.cases if case.context is not None]
+    n_different = len({digest for digest in hashes if isinstance(digest, str)})
+    return f"{n_different:,} different, {mean}{pin}"
 
 
 def _accuracy_row(name: str, passes: float, n: int) -> AccuracyRow:

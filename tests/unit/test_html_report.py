@@ -416,6 +416,31 @@ def test_lone_surrogates_reach_the_page() -> None:
     report_to_html(make_run(make_case("\ud800", answer="\udfff", context="## \ud800\n"))).encode("utf-8")
 
 
+def _nest(depth: int) -> list[object]:
+    nested: list[object] = []
+    for _ in range(depth):
+        nested = [nested]
+    return nested
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [10**5_000, 1e308, float("nan"), _nest(900), _nest(100_000), {"rows": [[]]}, {"rows": [[1], [2, 3]]}],
+    ids=["long", "large", "nan", "nested", "nested deep", "no cells", "ragged"],
+)
+def test_odd_values_are_shown_somehow(odd: object) -> None:
+    """A report from anywhere may hold anything: the page is written all the same."""
+    case = make_case(
+        state="failed",
+        answer=odd,
+        expectation={"expected": odd, "match": "set", "tolerance": odd, "min_score": odd},
+        key_parts={"agent_sha": odd, "question": odd},
+    )
+    table_case = replace(case, expectation={"expected": {"rows": [[odd, 1]]}, "match": odd})
+    context = replace(case, context={"layers": {"A": odd}, "order": odd, "full_hash": odd})
+    assert "</html>" in report_to_html(make_run(case, table_case, context))
+
+
 def test_pages_of_one_report_are_the_same() -> None:
     """Nothing of a page hangs on the time or on the order of sets."""
     assert pages() == pages()
