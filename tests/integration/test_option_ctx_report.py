@@ -342,7 +342,7 @@ def test_other_suffix_is_a_usage_error(project: Project, path: str) -> None:
     """A suffix that no report has ends the run before anything is asked."""
     result = project.run(f"--ctx-report={path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--ctx-report*write a path that ends in .json or .md*"])
+    result.stderr.fnmatch_lines(["*--ctx-report*write a path that ends in .json, .md or .html*"])
     assert project.calls() == []
 
 
