@@ -24,7 +24,7 @@ COMPANIONS = (
 SMOKE = tuple(
     f"tests/integration/test_{name}.py" for name in ("golden_items", "python_tests", "option_ctx_cache")
 )
-EXTRAS = ("", "html", "locks", "remote", "tokens", "xdist")
+EXTRAS = ("", "html", "http", "locks", "remote", "tokens", "xdist")
 
 
 @nox.session
