@@ -16,7 +16,12 @@ REPOSITORY_FILES = re.compile(r"\]\((?:docs/)([\w-]+\.md(?:#[\w-]*)?)\)")
 
 _MARK = re.compile(r"^<!-- generated: (.+) -->$", flags=re.MULTILINE)
 _COMMENT = re.compile(r"^<!-- .* -->\n", flags=re.MULTILINE)
-_PARTS = (("", "Top level"), ("case", "A case"), ("table", "A table in `expected`"), ("tolerance", "Tolerance"))
+_PARTS = (
+    ("", "Top level"),
+    ("case", "A case"),
+    ("table", "A table in `expected`"),
+    ("tolerance", "Tolerance"),
+)
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
@@ -33,7 +38,7 @@ def _generate(name: str) -> str:
 
 
 def readme_section(heading: str) -> str:
-    """Return what stands below a heading of the README, its links as pages have them; ``intro`` is its head."""
+    """Return what stands below a heading of the README, or its head; links are as pages have them."""
     text = README.read_text(encoding="utf-8")
     parts = re.split(r"^##? (.+)\n", text, flags=re.MULTILINE)
     sections = dict(zip(parts[1::2], parts[2::2], strict=True))
@@ -59,30 +64,27 @@ def render_golden_reference() -> str:
         pieces.append(f"### {title}\n\n{part['description']}")
         required = part.get("required", [])
         pieces += [
-            _render_key(key, value, schema, is_required=key in required)
+            _render_key(key, value, schema, anchor=f"{name or 'top'}-{key}", is_required=key in required)
             for key, value in part["properties"].items()
         ]
     return "\n\n".join(pieces)
 
 
-def _render_key(key: str, part: dict, schema: dict, *, is_required: bool) -> str:
+def _render_key(key: str, part: dict, schema: dict, *, anchor: str, is_required: bool) -> str:
     facts = [_name_types(part, schema), *(["required"] if is_required else [])]
-    shown = "\n".join(_as_yaml(key, example) for example in part["examples"])
+    shown = "\n".join(f"{key}: {_flow(example)}" for example in part["examples"])
     return (
-        f"#### `{key}` {{: #{_anchor(key, part)} }}\n\n{', '.join(filter(None, facts))}\n\n"
+        f"#### `{key}` {{: #{anchor.replace('$', '')} }}\n\n{', '.join(filter(None, facts))}\n\n"
         f"{part['description']}\n\n```yaml\n{shown}\n```"
     )
-
-
-def _anchor(key: str, part: dict) -> str:
-    title = re.sub(r"\W+", "-", part["title"]).strip("-")
-    return f"key-{key.strip('$')}-{title}".lower()
 
 
 def _name_types(part: dict, schema: dict) -> str:
     if "enum" in part:
         return "one of " + ", ".join(f"`{word}`" for word in part["enum"])
-    reference = part.get("$ref") or next((one["$ref"] for one in part.get("anyOf", []) if "$ref" in one), None)
+    reference = part.get("$ref") or next(
+        (one["$ref"] for one in part.get("anyOf", []) if "$ref" in one), None
+    )
     if reference is not None:
         target = schema["$defs"][reference.rpartition("/")[2]]
         return _name_types(target, schema) if reference.endswith("text") else "an object"
@@ -96,16 +98,16 @@ def _name_types(part: dict, schema: dict) -> str:
     return " ".join([" or ".join(spoken), *limits])
 
 
-def _as_yaml(key: str, example: object) -> str:
-    return f"{key}: {_flow(example)}"
-
-
 def _flow(value: object) -> str:
     """Return a value in YAML on one line: ``{ columns: [n], rows: [[99]] }``."""
     if isinstance(value, dict):
         return "{ " + ", ".join(f"{key}: {_flow(inner)}" for key, inner in value.items()) + " }"
     if isinstance(value, list):
         return "[" + ", ".join(map(_flow, value)) + "]"
-    if isinstance(value, str) and re.fullmatch(r"[A-Za-z]\w*", value) and value not in ("true", "false", "null"):
+    if (
+        isinstance(value, str)
+        and re.fullmatch(r"[A-Za-z]\w*", value)
+        and value not in ("true", "false", "null")
+    ):
         return value
     return json.dumps(value, ensure_ascii=False)
