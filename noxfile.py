@@ -68,3 +68,10 @@ def companions(session: nox.Session) -> None:
     """Run small projects beside other plugins, which the tests' own environment must not have."""
     session.install(".[test]", *COMPANIONS)
     session.run("pytest", *(session.posargs or ["tests/companions", "-p", "no:randomly", "-n2"]))
+
+
+@nox.session
+def docs(session: nox.Session) -> None:
+    """Build the documentation; a broken link or name, or a page that nothing leads to, ends it."""
+    session.install(".[docs]")
+    session.run("mkdocs", "build", "--strict", *session.posargs)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # The legs of the matrix that CI runs beside the README's command. Parts of the tests: those whose outcome
-# hangs on Python's or pytest's version; the plugin beside others; the page of a report in a browser.
-# Interpreters that pyenv keeps are made visible.
+# hangs on Python's or pytest's version; the plugin beside others; the page of a report in a browser; the
+# documentation. Interpreters that pyenv keeps are made visible.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -23,4 +23,4 @@ install_chromium() { # from Debian's packages, as root or with sudo
 
 install_chromium
 .nox/runner/bin/nox --error-on-missing-interpreters \
-  -s 'smoke(3.10-pytest-8.0)' 'smoke(3.13-pytest-9)' 'extras(bare)' companions browser
+  -s 'smoke(3.10-pytest-8.0)' 'smoke(3.13-pytest-9)' 'extras(bare)' companions browser docs

@@ -72,7 +72,7 @@ def cluster_facts(
     Raises:
         ValueError: something that is no `KnowledgeFact`, or an argument out of range.
 
-    Example:
+    Examples:
         >>> [cluster.topic for cluster in cluster_facts([KnowledgeFact("db", "engine", "SQLite")])]
         ['db']
     """

@@ -79,7 +79,7 @@ def markdown_layers(
     Raises:
         ValueError: another type of text, another level or another word for fences.
 
-    Example:
+    Examples:
         >>> [(layer.key, layer.body) for layer in markdown_layers("Hi\n## Facts\n- a\n## Facts\n- b\n")]
         [('(preamble)', 'Hi\n'), ('Facts', '- a\n'), ('Facts#2', '- b\n')]
     """
@@ -138,7 +138,7 @@ def _as_type_of(text: AnyStr, ascii_text: str) -> AnyStr:
 def heading_name(header: str) -> str:
     r"""Return the name in a header line: what follows its mark, stripped of White_Space.
 
-    Example:
+    Examples:
         >>> heading_name("##  Current Facts\r\n")
         'Current Facts'
     """

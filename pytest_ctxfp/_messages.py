@@ -57,7 +57,7 @@ def message_layers(request: object) -> list[Layer]:
     Raises:
         ValueError: no such request, or one that holds what JSON can't.
 
-    Example:
+    Examples:
         >>> request = {"messages": [{"role": "user", "content": "Hi"}], "temperature": 0}
         >>> [layer.key for layer in message_layers(request)]
         ['user', 'parameters']

@@ -28,7 +28,7 @@ def tag_layers(text: AnyStr) -> list[Layer]:
     Raises:
         ValueError: another type of text.
 
-    Example:
+    Examples:
         >>> [layer.key for layer in tag_layers("Hi\n<rules>\n- a\n</rules>\n<facts>\n- b\n</facts>\nBye\n")]
         ['(preamble)', 'rules', 'facts', '(text)#2']
     """

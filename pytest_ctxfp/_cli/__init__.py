@@ -6,14 +6,14 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._cli import cache, capture, contexts, pins, plan, rescoring, runs, schemas
+from pytest_ctxfp._cli import cache, capture, contexts, init, pins, plan, rescoring, runs, schemas
 from pytest_ctxfp._display import escape_lines
 from pytest_ctxfp._errors import CtxfpError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-COMMAND_GROUPS = (contexts, runs, plan, rescoring, capture, cache, pins, schemas)
+COMMAND_GROUPS = (init, contexts, runs, plan, rescoring, capture, cache, pins, schemas)
 """Modules of commands, each with ``add_commands(subparsers)``, in the order of the help text."""
 
 EXIT_USAGE = 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import stat
 import sys
 from contextlib import contextmanager
 from pathlib import Path
@@ -122,3 +123,16 @@ def write_text(name: str, text: str) -> None:
         _write(text)
         return
     write_atomically(Path(name), text.encode("utf-8"))
+
+
+def replace_bytes(name: str, data: bytes) -> None:
+    """Replace what an existing file holds, whole or not at all; its permissions stay.
+
+    Raises:
+        OSError: the file can't be written.
+    """
+    # A link stays a link: what it leads to is replaced.
+    path = Path(os.path.realpath(name))
+    mode = stat.S_IMODE(os.stat(path).st_mode)
+    write_atomically(path, data)
+    os.chmod(path, mode)

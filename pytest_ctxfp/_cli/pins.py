@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import os
-import stat
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._atomic import write_atomically
 from pytest_ctxfp._cli.cache import add_command, count
-from pytest_ctxfp._cli.files import print_json, print_lines
+from pytest_ctxfp._cli.files import print_json, print_lines, replace_bytes
 from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError
@@ -152,7 +150,7 @@ def _stamp(arguments: argparse.Namespace) -> int:
     edits = [_edit(name, sha) for name in arguments.golden]
     for path, data, line in edits:
         if data is not None:
-            _write(path, data)
+            replace_bytes(path, data)
         print_lines([line])
     return 0
 
@@ -180,11 +178,3 @@ def _edit(name: str, sha: str) -> tuple[str, bytes | None, str]:
     mark = _BOM if text.startswith(_BOM) else ""
     edited, version = stamp_text(golden, text.removeprefix(_BOM), sha=sha)
     return name, (mark + edited).encode(), f"stamped   {shown}  {escape_line(version, limit=80)}"
-
-
-def _write(name: str, data: bytes) -> None:
-    # A link stays a link: what it leads to is replaced.
-    path = Path(os.path.realpath(name))
-    mode = stat.S_IMODE(os.stat(path).st_mode)
-    write_atomically(path, data)
-    os.chmod(path, mode)

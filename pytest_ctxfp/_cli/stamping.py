@@ -61,7 +61,8 @@ def stamp_text(golden: GoldenSet, text: str, *, sha: str) -> tuple[str, str]:
         )
         raise CtxfpError(message)
     try:
-        edited = _edit_json(text, version) if suffix == ".json" else _edit_yaml(text, version)
+        is_json = suffix == ".json"
+        edited = edit_json(text, KEY, json.dumps(version)) if is_json else _edit_yaml(text, version)
     except ValueError as error:
         message = f"{golden.path}: the pin {version!r} can't be written: {error}"
         raise CtxfpError(message) from None
@@ -166,11 +167,17 @@ def _end_of_line(text: str, position: int) -> int:
     return text.find("\n", position) + 1 or len(text)
 
 
-def _edit_json(text: str, version: str) -> str:
+def edit_json(text: str, key: str, value: str) -> str:
+    """Return the text of a non-empty JSON object with another value of a key, or with the key put first.
+
+    Args:
+        text: known to be an object in JSON.
+        key: a key that needs no escaping.
+        value: as it stands in JSON.
+    """
     top = _find_json_entries(text)
-    value = json.dumps(version)
-    old = top.entries.get(KEY)
-    return _insert_in_braces(text, top, f'"{KEY}": {value}') if old is None else _replace(text, old, value)
+    old = top.entries.get(key)
+    return _insert_in_braces(text, top, f'"{key}": {value}') if old is None else _replace(text, old, value)
 
 
 def _find_json_entries(text: str) -> TopLevel:

@@ -120,6 +120,58 @@ def test_every_key_is_described(name: str, part: dict[str, object]) -> None:
         assert all(own.is_valid(example) for example in examples), name
 
 
+def undescribed(node: object, place: str, *, known: frozenset[str]) -> list[str]:
+    """Return the places of properties without a description whose names are described nowhere either."""
+    if isinstance(node, list):
+        return [
+            name for n, item in enumerate(node) for name in undescribed(item, f"{place}/{n}", known=known)
+        ]
+    if not isinstance(node, dict):
+        return []
+    own = node.get("properties", {})
+    found = [f"{place}.{key}" for key, part in own.items() if "description" not in part and key not in known]
+    return found + [
+        name for key, value in node.items() for name in undescribed(value, f"{place}/{key}", known=known)
+    ]
+
+
+def test_no_property_is_without_a_description() -> None:
+    """At any depth a property has a description, or narrows one that has: no editor shows it bare."""
+    known = frozenset(SCHEMA["$defs"]["case"]["properties"]) | frozenset(TABLE_KEYS)
+    assert undescribed(SCHEMA, "", known=known) == []
+
+
+BASES = (
+    make_case(expected={"columns": ["n"], "rows": [[1]]}),
+    make_case(expected={"columns": ["total"], "rows": [[1]]}),
+    make_case(result_kind="verdict", expected="high"),
+    make_case(result_kind="text", expected=["30 days"]),
+    make_case(result_kind="text", match="number", expected=9),
+    make_case(result_kind="json", expected={}),
+    make_case(result_kind="text", match="mine", expected="x"),
+    make_case(),
+)
+
+
+@pytest.mark.parametrize("key", CASE_KEYS)
+def test_examples_are_what_the_loader_takes(key: str) -> None:
+    """Every example of a key stands in a case that both the schema and the loader take."""
+    for example in SCHEMA["$defs"]["case"]["properties"][key]["examples"]:
+        cases = [{**base, key: example} for base in BASES]
+        assert any(VALIDATOR.is_valid({"cases": [case]}) and is_accepted(case) for case in cases), example
+
+
+def test_an_editor_that_knows_draft_7_judges_alike() -> None:
+    """Read by draft 7, which the YAML extension of editors is built on, the schema takes the same cases."""
+    jsonschema.Draft7Validator.check_schema(SCHEMA)
+    older = jsonschema.Draft7Validator(SCHEMA)
+    cases = [
+        {**base, key: value} for base in BASES for key in ("expected", "match", "id") for value in VALUES
+    ]
+    judged = {json.dumps(case): older.is_valid({"cases": [case]}) for case in cases}
+    assert judged == {json.dumps(case): VALIDATOR.is_valid({"cases": [case]}) for case in cases}
+
+
 @pytest.mark.parametrize("kind", [NOT_SET, *KINDS, None], ids=["not set", *KINDS, "null"])
 def test_it_judges_expectations_as_the_loader_does(kind: object) -> None:
     """Whatever kind, match mode, expectation and SQL stand together, the schema agrees with the loader."""
