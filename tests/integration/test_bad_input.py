@@ -679,9 +679,7 @@ def test_agent_that_is_interrupted(odd_project: Project) -> None:
                 f"        if question == 'stop': {what}\n        return {{'rows': [[1]]}}\n    return ask\n",
             )
             write_cases(odd_project, [{"id": "first"}, {"id": "second", "question": "stop"}, {"id": "third"}])
-            result = odd_project.pytester.runpytest_subprocess(
-                "--ctx-cache", "-p", "no:hypothesispytest", "-p", "no:asyncio"
-            )
+            result = odd_project.run_apart("--ctx-cache")
             assert result.ret == pytest.ExitCode.INTERRUPTED
             result.assert_outcomes(passed=1)
             output_of(result)

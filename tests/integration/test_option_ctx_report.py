@@ -390,7 +390,7 @@ def test_keyboard_interrupt(mixed: Project) -> None:
         "return Agent",
         "if question == 'expected':\n            raise KeyboardInterrupt\n        return Agent",
     )
-    result = mixed.pytester.runpytest_subprocess("-p", "no:asyncio", "--ctx-cache", *REPORTS)
+    result = mixed.run_apart("--ctx-cache", *REPORTS)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["cases*3: 1 passed, 1 failed, 1 skipped"])
     report = read_report(mixed)

@@ -114,7 +114,7 @@ def test_live_snapshots_are_left_alone(suite: Project, run: str, way: str) -> No
         suite.write(name, text)
     before = snapshots(suite)
     how = {"plain": [], "xdist": ["-n2"], "without-xdist": ["-p", "no:xdist"]}[way]
-    start = suite.pytester.runpytest_subprocess if run == "Ctrl-C" else suite.run
+    start = suite.run_apart if run == "Ctrl-C" else suite.run
     result = start("--ctx-snapshot-prune", *arguments, *how)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     assert "unused" not in result.stdout.str()
@@ -127,9 +127,9 @@ def test_runs_after_a_failure(suite: Project, flags: list[str]) -> None:
     """``--lf``, ``--sw`` and ``--ff`` after a failure leave tests out, and conclude nothing from that."""
     suite.write("tests/test_0.py", "def test_fails(): assert 0\n")
     suite.write("tests/test_a.py", FAILS_FIRST)
-    suite.pytester.runpytest_subprocess()
+    suite.run_apart()
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune", *flags)
+    result = suite.run_apart("--ctx-snapshot-prune", *flags)
     assert "pruned" not in result.stdout.str()
     assert snapshots(suite) == before
 
@@ -141,7 +141,7 @@ def test_crash_of_a_worker(suite: Project, arguments: list[str]) -> None:
     """A worker that dies takes no snapshot with it."""
     suite.write("tests/test_0.py", CRASH)
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune", *arguments)
+    result = suite.run_apart("--ctx-snapshot-prune", *arguments)
     assert "pruned" not in result.stdout.str()
     assert snapshots(suite) == before
 
@@ -152,7 +152,7 @@ def test_a_real_ctrl_c(suite: Project) -> None:
         "tests/test_0.py", f"import os\ndef test_stop(): os.kill(os.getpid(), {signal.SIGINT.value})\n"
     )
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune")
+    result = suite.run_apart("--ctx-snapshot-prune")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert snapshots(suite) == before
 

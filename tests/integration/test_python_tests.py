@@ -467,7 +467,7 @@ def test_agent_outside_the_agent_paths_is_warned_of(project: Project) -> None:
     )
     project.write("agent/__init__.py", "")
     project.write("agent/ask.py", "def ask(question): return {'rows': [[99]]}\n")
-    result = project.pytester.runpytest_subprocess("--ctx-cache")
+    result = project.run_apart("--ctx-cache")
     assert "defines the agent" not in result.stdout.str()
 
 
