@@ -91,16 +91,16 @@ def test_changed_part_is_named(chat: Project, layer: str) -> None:
     chat.run("test_request.py").assert_outcomes(passed=1)
 
 
-def test_text_file_is_readable(chat: Project, how: list[str]) -> None:
+def test_text_file_is_readable(chat: Project) -> None:
     """The snapshot's text shows messages as text and tools as JSON a value a line; a diff names it."""
-    chat.run("--ctx-snapshot-create", "test_request.py", *how).assert_outcomes(passed=1)
+    chat.run("--ctx-snapshot-create", "test_request.py").assert_outcomes(passed=1)
     (file,) = (chat.path / "__ctxfp__" / "test_request").glob("*.md")
     text = file.read_text()
     assert '<!-- layer "system/Business Rules" -->\n## Business Rules\n- no refunds for tents\n' in text
     assert '<!-- layer "tool:search_orders" -->\n{\n  "input_schema": {\n' in text
     assert '<!-- layer "parameters" -->\n{\n  "model": "large-1",\n  "temperature": 0\n}\n' in text
     chat.edit("request.json", *EDITS["tool:search_orders"])
-    result = chat.run("test_request.py", *how)
+    result = chat.run("test_request.py")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(['*+*"since": {}*'])
 

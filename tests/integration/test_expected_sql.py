@@ -100,10 +100,10 @@ def test_stored_sql_may_fail_today(shop: Project) -> None:
     )
 
 
-def test_sql_that_fails_is_an_error(shop: Project, how: list[str]) -> None:
+def test_sql_that_fails_is_an_error(shop: Project) -> None:
     """Golden SQL that the database refuses is an ERROR with its words and the line; nobody is asked."""
     shop.edit("golden.yaml", "count(id) as n", "count(total) as n")
-    result = shop.run("--ctx-cache", *how)
+    result = shop.run("--ctx-cache")
     result.assert_outcomes(passed=2, errors=1)
     result.stdout.fnmatch_lines(
         [

@@ -48,7 +48,7 @@ def test_cache_dir(project: Project, how: list[str], monkeypatch: pytest.MonkeyP
     result.stdout.fnmatch_lines(["cache*auto, from-flag"])
 
 
-def test_cache_dir_alone_uses_no_cache(project: Project, how: list[str]) -> None:
+def test_cache_dir_alone_uses_no_cache(project: Project) -> None:
     """Naming a folder does not turn the cache on."""
-    project.run("--ctx-cache-dir=answers", *how).stdout.fnmatch_lines(["cache*off*"])
+    project.run("--ctx-cache-dir=answers").stdout.fnmatch_lines(["cache*off*"])
     assert not (project.path / "answers").exists()

@@ -36,9 +36,9 @@ def test_fresh_answer_is_shown_and_stored(
 
 
 @FLAGS
-def test_nothing_is_written_where_no_cache_is_configured(project: Project, how: list[str], flag: str) -> None:
+def test_nothing_is_written_where_no_cache_is_configured(project: Project, flag: str) -> None:
     """Without a cache by flag, ini or folder, ``--no-cache`` asks and writes nothing."""
-    result = project.run(flag, *how)
+    result = project.run(flag)
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["cache*off*", "answers*2 uncached"])
     assert not (project.path / ".ctxfp").exists()

@@ -144,7 +144,7 @@ def test_an_error_of_the_agent_shows_without_the_key(leaky: Project, how: list[s
     result.stdout.fnmatch_lines(["calling with [[]redacted]"])
 
 
-def test_patterns_and_hooks_redact_too(leaky: Project, how: list[str]) -> None:
+def test_patterns_and_hooks_redact_too(leaky: Project) -> None:
     """The ini file's patterns and every implementation of the hook are applied; hits happen under them."""
     leaky.write("pytest.ini", INI + "ctx_redact =\n    hunter2-\\d+\n    nothing{3}\n")
     leaky.write(
@@ -154,12 +154,12 @@ def test_patterns_and_hooks_redact_too(leaky: Project, how: list[str]) -> None:
     leaky.write("sub/conftest.py", "def pytest_ctxfp_redact(text):\n    return text.replace('use', 'see')\n")
     leaky.write("sub/test_x.py", "def test_x(): pass\n")
     leaky.write("golden.yaml", GOLDEN.replace("is [redacted]", "is [redacted], [redacted]"))
-    leaky.run("--ctx-cache", *how).assert_outcomes(passed=2, failed=1)
+    leaky.run("--ctx-cache").assert_outcomes(passed=2, failed=1)
     assert len(leaky.calls()) == 2
     texts = "".join(path.read_text() for path in leaky.traces())
     assert "hunter2" not in texts
     assert "Might I see [redacted]?" in texts
-    leaky.run("--ctx-cache", *how).assert_outcomes(passed=2, failed=1)
+    leaky.run("--ctx-cache").assert_outcomes(passed=2, failed=1)
     assert leaky.calls() == []
 
 
@@ -192,26 +192,24 @@ def test_a_bad_pattern_is_a_usage_error(leaky: Project, pattern: str) -> None:
     ("body", "message"),
     [("return None", "returned NoneType: return the text"), ("raise ValueError(text)", "raised ValueError")],
 )
-def test_a_bad_hook_is_named_and_nothing_leaks(
-    leaky: Project, how: list[str], body: str, message: str
-) -> None:
+def test_a_bad_hook_is_named_and_nothing_leaks(leaky: Project, body: str, message: str) -> None:
     """A hook that fails makes its cases errors that name it: no call is paid, nothing is written or shown."""
     leaky.write("conftest.py", CONFTEST + f"\ndef pytest_ctxfp_redact(text):\n    {body}\n")
     before = files_of(leaky)
-    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA", *how)
+    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines([f"*hook pytest_ctxfp_redact of *conftest.py {message}*"])
     assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
     assert leaky.traces() == []
 
 
-def test_snapshots_hide_secrets_and_hash_them(leaky: Project, how: list[str]) -> None:
+def test_snapshots_hide_secrets_and_hash_them(leaky: Project) -> None:
     """A layer's stored text is redacted, its hash is not; another key fails, an update mends it."""
     leaky.write("golden.yaml", "cases: []\n")
     leaky.write("test_context.py", SNAPSHOT)
     before = files_of(leaky)
-    leaky.run("--ctx-snapshot-create", *how).assert_outcomes(passed=1)
-    leaky.run(*how).assert_outcomes(passed=1)
+    leaky.run("--ctx-snapshot-create").assert_outcomes(passed=1)
+    leaky.run().assert_outcomes(passed=1)
     written = texts_written(leaky, before)
     assert "Zq7LmW4xT9" not in written
     assert '["Rules", ' in written
@@ -220,20 +218,20 @@ def test_snapshots_hide_secrets_and_hash_them(leaky: Project, how: list[str]) ->
 
     other = KEY.replace("Zq7", "Zq8")
     leaky.write("test_context.py", SNAPSHOT.replace(f"use {KEY}", f"use {other}"))
-    failed = leaky.run("-rA", *how)
+    failed = leaky.run("-rA")
     failed.assert_outcomes(failed=1)
     assert "LmW4xT9" not in str(failed.stdout)
     failed.stdout.fnmatch_lines(["*1 layer changed: Rules*", "*or what changed is redacted*"])
 
     leaky.write("test_context.py", SNAPSHOT.replace("use", "always use"))
-    failed = leaky.run(*how)
+    failed = leaky.run()
     failed.stdout.fnmatch_lines(["-use [[]redacted]", "+always use [[]redacted]"])
-    leaky.run("--ctx-snapshot-update", *how).assert_outcomes(passed=1)
-    leaky.run(*how).assert_outcomes(passed=1)
+    leaky.run("--ctx-snapshot-update").assert_outcomes(passed=1)
+    leaky.run().assert_outcomes(passed=1)
     assert "LmW4xT9" not in texts_written(leaky, before)
 
 
-def test_calls_of_tests_are_redacted_alike_on_miss_and_hit(leaky: Project, how: list[str]) -> None:
+def test_calls_of_tests_are_redacted_alike_on_miss_and_hit(leaky: Project) -> None:
     """A helper's answer comes back without the key, from the call as from the store."""
     leaky.write("golden.yaml", "cases: []\n")
     leaky.write(
@@ -253,7 +251,7 @@ def test_raising(ctx_trace):
     )
     before = files_of(leaky)
     for _ in range(2):
-        result = leaky.run("--ctx-cache", "--junitxml=junit.xml", *how)
+        result = leaky.run("--ctx-cache", "--junitxml=junit.xml")
         result.assert_outcomes(passed=1, failed=1)
         assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
     result.stdout.fnmatch_lines(["calls*1 hit*"])

@@ -154,11 +154,11 @@ def test_what_differs_is_named(
     )
 
 
-def test_question_and_new_cases(warm: Project, how: list[str]) -> None:
+def test_question_and_new_cases(warm: Project) -> None:
     """A changed question is one, a case that was never asked another; each is counted."""
     warm.edit("golden.yaml", "How many orders?", "How many orders today?")
     warm.edit("golden.yaml", "id: customers", "id: clients")
-    result = warm.run("--ctx-on-miss=skip", *how)
+    result = warm.run("--ctx-on-miss=skip")
     assert sorted(missed(result)[:2]) == ["1 new case", "1 question; context: Question"]
 
 
