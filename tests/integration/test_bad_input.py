@@ -732,7 +732,8 @@ FLAGS = [
 ]
 
 
-NOISY = "not times and not lines and not long and not megabytes"  # what is slow or merely large is told above
+NOISY = "not times and not lines and not long and not megabytes and (not returns or lazy or hostile)"
+"""What has something raw in it; what is slow, large or plain is told once, case by case."""
 
 
 @pytest.mark.parametrize("flags", FLAGS, ids=" ".join)
