@@ -32,7 +32,7 @@ EXTRAS = ("", "html", "http", "locks", "remote", "tokens", "xdist")
 def tests(session: nox.Session, pytest: str) -> None:
     """Run the tests against the built wheel, under one Python and one pytest."""
     session.install(".[dev]", f"pytest~={pytest}.0")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *(session.posargs or ["-n2"]))
 
 
 @nox.session
