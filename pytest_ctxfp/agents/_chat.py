@@ -2,27 +2,34 @@
 
 from __future__ import annotations
 
-import os
+import json
 import threading
-from collections.abc import Mapping, Sequence
+import time
 from functools import cache
 from typing import TYPE_CHECKING, cast
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-from pytest_ctxfp._errors import AgentError, CtxfpError
+from pytest_ctxfp._display import escape_line
+from pytest_ctxfp._errors import AgentError
 from pytest_ctxfp._hashing import canonical_json
-from pytest_ctxfp.agents._completion import read_completion
+from pytest_ctxfp.agents._api_key import ApiKey
+from pytest_ctxfp.agents._body import build_body, encode_body
+from pytest_ctxfp.agents._checks import check_count, check_price, check_seconds
+from pytest_ctxfp.agents._completion import NoCompletionError, read_completion
+from pytest_ctxfp.agents._post import Reply, Request, import_httpx, post, post_in_loop
 from pytest_ctxfp.agents._retries import Retries
 
 if TYPE_CHECKING:
     import asyncio
     import ssl
-    from types import ModuleType
-
-    import httpx
+    from collections.abc import Mapping
+    from urllib.parse import SplitResult
 
     from pytest_ctxfp._model import AgentResult, JSONValue
+
+_FORM = 1
+"""Counts up when a context is sent in another form than before: its answers may be others."""
 
 _MAX_SHOWN = 500
 _PRICED = frozenset({"input", "output", "cached_input"})
@@ -65,14 +72,18 @@ class ChatAgent:
         max_concurrency: int = 8,
     ) -> None:
         _check_url(base_url)
-        unknown = sorted(set(prices or ()) - _PRICED)
-        if unknown:
-            message = f"unknown price {unknown[0]!r}: give input, output and cached_input"
+        _check_parameters(parameters or {})
+        for name, price in (prices or {}).items():
+            _check_price(name, price)
+        if not isinstance(model, str) or not model:
+            message = f"model is {model!r:.80}: write its name"
             raise ValueError(message)
+        check_seconds("timeout", timeout)
+        check_count("retries", retries, least=0)
+        check_count("max_concurrency", max_concurrency, least=1)
         self._url = base_url.rstrip("/")
         self._model = model
-        self._parameters = dict(parameters or {})
-        self._parameters_text = canonical_json(self._parameters)
+        self._parameters = canonical_json(dict(parameters or {}))
         self._api_key_env = api_key_env
         self._prices = None if prices is None else dict(prices)
         self._timeout = timeout
@@ -88,10 +99,15 @@ class ChatAgent:
         return f"{type(self).__name__}({self._url!r}, {self._model!r})"
 
     def key_parts(self) -> dict[str, object]:
-        """Return what ``ctx_agent_key`` is to return: the endpoint, the model and the parameters."""
-        params: dict[str, JSONValue] = {"endpoint": self._url, "chat_model": self._model}
-        if self._parameters:
-            params["chat_parameters"] = dict(self._parameters)
+        """Return what ``ctx_agent_key`` is to return: endpoint, model, parameters, form of messages."""
+        params: dict[str, JSONValue] = {
+            "endpoint": self._url,
+            "chat_model": self._model,
+            "chat_form": _FORM,
+        }
+        parameters = json.loads(self._parameters)
+        if parameters:
+            params["chat_parameters"] = parameters
         return {"params": params}
 
     def __call__(self, question: str, context: object) -> AgentResult:
@@ -101,71 +117,23 @@ class ChatAgent:
             AgentError: no API key, no answer after all retries, or one that is cut off, filtered or asks for
                 a tool.
         """
-        httpx = _import_httpx()
-        body, headers = self._body(question, context), self._headers()
-        retries = Retries(self._retries)
-        with self._slots, httpx.Client(timeout=self._timeout, verify=_tls()) as client:
-            while True:
-                try:
-                    response = client.post(f"{self._url}/chat/completions", json=body, headers=headers)
-                except httpx.TransportError as error:
-                    retries.wait_after_error(self._no_answer(error))
-                    continue
-                if not retries.is_to_be_repeated(response.status_code):
-                    return self._read(response)
-                retries.wait_after_status(self._refused(response), response.headers.get("Retry-After"))
+        exchange = self._begin(question, context)
+        with self._slots, import_httpx().Client(timeout=self._timeout, verify=_tls()) as client:
+            while exchange.goes_on(reply := post(client, exchange.request)):
+                time.sleep(exchange.next_wait(reply))
+        return exchange.read(reply)
 
-    def _body(self, question: str, context: object) -> dict[str, object]:
-        body: dict[str, object] = {}
-        if isinstance(context, Mapping):
-            if "messages" not in context:
-                message = "a mapping is sent as the request's body, and this one has no 'messages'"
-                raise AgentError(message)
-            body |= context
-        elif isinstance(context, Sequence) and not isinstance(context, (str, bytes)):
-            body["messages"] = list(context)
-        else:
-            body["messages"] = _messages(question, context)
-        return {**body, **self._parameters, "model": self._model}
-
-    def _headers(self) -> dict[str, str]:
-        key = self._api_key()
-        return {} if key is None else {"Authorization": f"Bearer {key}"}
-
-    def _api_key(self) -> str | None:
-        if self._api_key_env is None:
-            return None
-        key = os.environ.get(self._api_key_env, "").strip()
-        if not key:
-            message = (
-                f"the environment variable {self._api_key_env} holds no API key: set it, or build the agent"
-                " with api_key_env=None where the endpoint needs none"
-            )
-            raise AgentError(message)
-        return key
-
-    def _read(self, response: httpx.Response) -> AgentResult:
-        if response.status_code != 200:
-            raise AgentError(self._refused(response))
-        try:
-            return read_completion(response.json(), self._prices)
-        except ValueError as error:
-            message = f"{self._url} gave no completion: {error}: {self._shown(response)}"
-            raise AgentError(message) from None
-
-    def _refused(self, response: httpx.Response) -> str:
-        return f"{self._url} answered {response.status_code}: {self._shown(response)}"
-
-    def _no_answer(self, error: Exception) -> str:
-        return f"{self._url} gave no answer: {type(error).__name__}: {self._without_key(str(error))}"
-
-    def _shown(self, response: httpx.Response) -> str:
-        return self._without_key(response.text)[:_MAX_SHOWN] or "(an empty body)"
-
-    def _without_key(self, text: str) -> str:
-        """Hide the API key: servers repeat it where they refuse it."""
-        key = self._api_key()
-        return text if key is None else text.replace(key, f"[{self._api_key_env}]")
+    def _begin(self, question: str, context: object) -> _Exchange:
+        httpx = import_httpx()
+        key = ApiKey(self._api_key_env)
+        body = {**build_body(question, context), **json.loads(self._parameters), "model": self._model}
+        request = Request(
+            url=f"{self._url}/chat/completions",
+            content=encode_body(body),
+            headers=httpx.Headers({"Content-Type": "application/json", **key.to_headers()}),
+            seconds=self._timeout,
+        )
+        return _Exchange(request, key, retries=Retries(self._retries), prices=self._prices)
 
 
 class AsyncChatAgent(ChatAgent):
@@ -173,19 +141,16 @@ class AsyncChatAgent(ChatAgent):
 
     async def __call__(self, question: str, context: object) -> AgentResult:  # type: ignore[override]
         """Send the request and return the answer; raises as `ChatAgent` does."""
-        httpx = _import_httpx()
-        body, headers = self._body(question, context), self._headers()
-        retries = Retries(self._retries)
-        async with self._slots_of_loop(), httpx.AsyncClient(timeout=self._timeout, verify=_tls()) as client:
-            while True:
-                try:
-                    response = await client.post(f"{self._url}/chat/completions", json=body, headers=headers)
-                except httpx.TransportError as error:
-                    await retries.sleep_after_error(self._no_answer(error))
-                    continue
-                if not retries.is_to_be_repeated(response.status_code):
-                    return self._read(response)
-                await retries.sleep_after_status(self._refused(response), response.headers.get("Retry-After"))
+        import asyncio
+
+        exchange = self._begin(question, context)
+        async with (
+            self._slots_of_loop(),
+            import_httpx().AsyncClient(timeout=self._timeout, verify=_tls()) as client,
+        ):
+            while exchange.goes_on(reply := await post_in_loop(client, exchange.request)):
+                await asyncio.sleep(exchange.next_wait(reply))
+        return exchange.read(reply)
 
     def _slots_of_loop(self) -> asyncio.Semaphore:
         import asyncio
@@ -196,41 +161,80 @@ class AsyncChatAgent(ChatAgent):
         return self._async_slots[loop]
 
 
+class _Exchange:
+    """One question's request, and what is made of the replies to it."""
+
+    def __init__(
+        self, request: Request, key: ApiKey, *, retries: Retries, prices: Mapping[str, float] | None
+    ) -> None:
+        self.request = request
+        self._key = key
+        self._retries = retries
+        self._prices = prices
+
+    def goes_on(self, reply: Reply) -> bool:
+        return self._retries.is_to_be_repeated(reply.status)
+
+    def next_wait(self, reply: Reply) -> float:
+        return self._retries.next_wait(self._refused(reply), reply.retry_after)
+
+    def read(self, reply: Reply) -> AgentResult:
+        if reply.status != 200:
+            raise AgentError(self._refused(reply))
+        try:
+            text = self._key.hide_in_answer(reply.body.decode("utf-8-sig"))
+            return read_completion(json.loads(text), self._prices)
+        except (ValueError, RecursionError) as error:
+            problem = error if isinstance(error, NoCompletionError) else "it is no JSON"
+        message = f"{self.request.url} gave no completion: {problem}: {self._shown(reply)}"
+        raise AgentError(message)
+
+    def _refused(self, reply: Reply) -> str:
+        if reply.status is None:
+            return f"{self.request.url} gave no answer: {self._key.hide(reply.failure)}"
+        return f"{self.request.url} answered {reply.status}: {self._shown(reply)}"
+
+    def _shown(self, reply: Reply) -> str:
+        text = self._key.hide(reply.body.decode("utf-8", "replace"))
+        return escape_line(text.strip(), limit=_MAX_SHOWN) or "(an empty body)"
+
+
 def _check_url(url: str) -> None:
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        message = f"base_url is {url!r:.200}: write a URL such as https://api.openai.com/v1"
-        raise ValueError(message)
-    if "@" in parts.netloc or parts.query or parts.fragment:
+    if "@" in url or "?" in url or "#" in url:
         message = (
             "base_url holds credentials or a query, which would be in keys: name the variable with the API"
             " key in api_key_env"
         )
         raise ValueError(message)
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname or not _has_port(parts):
+        message = f"base_url is {url!r:.200}: write a URL such as https://api.openai.com/v1"
+        raise ValueError(message)
 
 
-def _messages(question: str, context: object) -> list[dict[str, str]]:
-    asked = [{"role": "user", "content": question}]
-    if context is None:
-        return asked
-    if isinstance(context, bytes):
-        context = context.decode("utf-8", "replace")
-    if not isinstance(context, str):
-        message = f"a context of type {type(context).__name__} can't be sent: assemble a text or messages"
-        raise AgentError(message)
-    return [{"role": "system", "content": context}, *asked]
+def _has_port(parts: SplitResult) -> bool:
+    """Whether the port, if any, is one."""
+    try:
+        return parts.port != 0
+    except ValueError:
+        return False
+
+
+def _check_parameters(parameters: Mapping[str, JSONValue]) -> None:
+    taken = sorted({"messages", "model", "stream"} & set(parameters))
+    if taken:
+        message = f"parameters has {taken[0]!r}, which the agent sets itself: leave it out"
+        raise ValueError(message)
+
+
+def _check_price(name: str, price: float) -> None:
+    if name not in _PRICED:
+        message = f"unknown price {name!r}: give input, output and cached_input"
+        raise ValueError(message)
+    check_price(f"price {name!r}", price)
 
 
 @cache
 def _tls() -> ssl.SSLContext:
     """Return how servers are verified; reading all certificates takes longer than a short call."""
-    return cast("ssl.SSLContext", _import_httpx().create_ssl_context())
-
-
-def _import_httpx() -> ModuleType:
-    try:
-        import httpx
-    except ImportError:
-        message = "ChatAgent needs httpx: pip install 'pytest-ctxfp[http]'"
-        raise CtxfpError(message) from None
-    return httpx
+    return cast("ssl.SSLContext", import_httpx().create_ssl_context())

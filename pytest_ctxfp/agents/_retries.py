@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import time
 from datetime import datetime, timezone
 from email.utils import parsedate_to_datetime
 
@@ -24,31 +23,16 @@ class Retries:
         self._n_allowed = n
         self._n_done = 0
 
-    def is_to_be_repeated(self, status: int) -> bool:
-        """Whether a status says that the same request may be answered later."""
-        return status in (408, 429) or status >= 500
+    def is_to_be_repeated(self, status: int | None) -> bool:
+        """Whether the same request may be answered later: no answer came, or one that says so."""
+        return status is None or status in (408, 429) or status >= 500
 
-    def wait_after_error(self, problem: str) -> None:
-        """Wait before the next attempt; raises AgentError with the problem where there is none left."""
-        time.sleep(self._next_wait(problem, None))
+    def next_wait(self, problem: str, retry_after: str | None) -> float:
+        """Return seconds until the next attempt: what the server says, or else longer each time.
 
-    def wait_after_status(self, problem: str, retry_after: str | None) -> None:
-        """Wait as long as the server says, or else longer each time; raises as `wait_after_error`."""
-        time.sleep(self._next_wait(problem, retry_after))
-
-    async def sleep_after_error(self, problem: str) -> None:
-        """Do what `wait_after_error` does, in an event loop."""
-        import asyncio
-
-        await asyncio.sleep(self._next_wait(problem, None))
-
-    async def sleep_after_status(self, problem: str, retry_after: str | None) -> None:
-        """Do what `wait_after_status` does, in an event loop."""
-        import asyncio
-
-        await asyncio.sleep(self._next_wait(problem, retry_after))
-
-    def _next_wait(self, problem: str, retry_after: str | None) -> float:
+        Raises:
+            AgentError: the problem, where no attempt is left or the server says to wait for too long.
+        """
         if self._n_done == self._n_allowed:
             tries = f" (tried {self._n_done + 1} times)" if self._n_done else ""
             raise AgentError(f"{problem}{tries}")
@@ -68,7 +52,7 @@ def seconds_of(retry_after: str, now: datetime) -> float | None:
         return float(text[:10])
     try:
         then = parsedate_to_datetime(text)
-    except ValueError:
+    except (ValueError, TypeError, OverflowError):
         return None
     if then.tzinfo is None:
         then = then.replace(tzinfo=timezone.utc)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    import pytest
+import pytest
 
+if TYPE_CHECKING:
     from .conftest import Project
 
 SECRET = "sk-test-abcdefghijklmnopqrstuvwxyz"
@@ -98,6 +98,52 @@ def test_failing_command_is_an_error_and_not_stored(project: Project) -> None:
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["*exit status 1: no quota*"])
     assert project.traces() == []
+
+
+TEST = """
+def test_answer(ctx_agent):
+    assert ctx_agent("orders", "## A\\n")
+"""
+
+
+@pytest.mark.parametrize(
+    "shown", [(), ("-l", "--tb=long"), ("-l", "--full-trace")], ids=["plain", "l", "full"]
+)
+def test_key_is_in_no_traceback(
+    project: Project, serve_chat: Any, monkeypatch: pytest.MonkeyPatch, shown: tuple[str, ...]
+) -> None:
+    """Pytest shows arguments and locals of what raised: the API key is in none, refused or not answered."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    project.write("test_answer.py", TEST)
+    refused: list[Any] = [(401, {}, SECRET.encode()), (200, {"Content-Length": "999"}, b"x"), SECRET.encode()]
+    for reply in refused:
+        with serve_chat(reply) as server:
+            more = ', retries=0, parameters={{"temperature"'
+            conftest = CHAT_CONFTEST.replace(', parameters={{"temperature"', more)
+            project.write("conftest.py", conftest.format(url=server.url, temperature=0))
+            result = project.run(*shown)
+        result.assert_outcomes(failed=1, errors=2)
+        assert SECRET not in result.stdout.str() + result.stderr.str()
+
+
+@pytest.mark.parametrize("shown", [(), ("-l", "--full-trace")], ids=["plain", "full"])
+def test_variables_of_a_command_are_in_no_traceback(
+    project: Project, monkeypatch: pytest.MonkeyPatch, shown: tuple[str, ...]
+) -> None:
+    """Nor are the values of a command's variables, whatever it prints when it fails."""
+    monkeypatch.setenv("BOT_KEY", SECRET)
+    project.write("test_answer.py", TEST)
+    conftest = COMMAND_CONFTEST.format(kind="CommandAgent", more=[])
+    project.write("conftest.py", conftest.replace("*[]])", '], env=["BOT_KEY"])'))
+    for fail in (
+        "sys.exit(os.environ['BOT_KEY'])",
+        "print('{\"is_error\":1,\"result\":\"'+os.environ['BOT_KEY']+'\"}')",
+    ):
+        project.write("bot.py", f"import os, sys; {fail}")
+        result = project.run(*shown)
+        result.assert_outcomes(failed=1, errors=2)
+        assert "[BOT_KEY]" in result.stdout.str()
+        assert SECRET not in result.stdout.str()
 
 
 def test_chat_endpoint_is_asked_once_and_its_key_is_nowhere(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import socket
 import threading
 import time
 from datetime import datetime, timedelta, timezone
@@ -86,6 +87,16 @@ def test_contexts_that_are_requests_are_sent_as_they_are(serve_chat: Any) -> Non
         ({"prompt_tokens": 10, "completion_tokens": 10}, {"input": 1}, None),
         ({"prompt_tokens": True, "completion_tokens": 10}, {"input": 1, "output": 1}, None),
         ({"prompt_tokens": 10**6, "completion_tokens": 0}, {"input": 3, "output": 1}, 3.0),
+        ({"prompt_tokens": 10**400, "completion_tokens": 0}, {"input": 0.5, "output": 1}, None),
+        (
+            {
+                "prompt_tokens": 10**6,
+                "completion_tokens": 0,
+                "prompt_tokens_details": {"cached_tokens": 10**9},
+            },
+            {"input": 2, "output": 4, "cached_input": 1},
+            1.0,
+        ),
         (
             {
                 "prompt_tokens": 10**6,
@@ -149,6 +160,10 @@ def test_wait_that_is_too_long_ends_the_call(kind: type[ChatAgent], serve_chat: 
         ),
         (completion(choices=[{"message": {}, "finish_reason": "content_filter"}]), "content filter"),
         (completion(choices=[{"message": {}, "finish_reason": "tool_calls"}]), "asked for a tool"),
+        (completion(choices=[{"message": {"content": "4"}, "finish_reason": "MAX_TOKENS"}]), "cut off"),
+        (completion(choices=[{"message": {"content": "4"}, "finish_reason": "error"}]), "broke off"),
+        (b"[" * 200_000, "it is no JSON"),
+        (b"\xff", "it is no JSON"),
     ],
 )
 def test_what_is_no_answer_is_an_error(
@@ -194,6 +209,106 @@ def test_key_is_nowhere(kind: type[ChatAgent], serve_chat: Any) -> None:
     assert SECRET not in f"{caught.value!r} {agent!r} {agent.key_parts()} {vars(agent)}"
 
 
+@pytest.mark.parametrize("secret", ["sk-abc\ndef-secret", "sk-abc\u00e9-secret"])
+@both
+def test_key_that_no_header_can_hold(
+    kind: type[ChatAgent], secret: str, monkeypatch: pytest.MonkeyPatch, serve_chat: Any
+) -> None:
+    """A key with a line break, as from a file, is told before anything is sent, and isn't shown."""
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    with (
+        serve_chat(completion()) as server,
+        pytest.raises(AgentError, match="OPENAI_API_KEY holds") as caught,
+    ):
+        ask(kind(server.url, "m"))
+    assert "secret" not in str(caught.value)
+    assert server.asked == []
+
+
+def test_key_in_an_answer_and_in_escaped_errors(monkeypatch: pytest.MonkeyPatch, serve_chat: Any) -> None:
+    """A key that the model repeats is not stored; one that is a plain word leaves answers as they are."""
+    monkeypatch.setenv("OPENAI_API_KEY", "abc/def/ghi/jkl")
+    with serve_chat(completion("key abc/def/ghi/jkl"), (403, {}, rb'"abc\/def\/ghi\/jkl"')) as server:
+        assert ask(ChatAgent(server.url, "m")).value == "key [OPENAI_API_KEY]"
+        with pytest.raises(AgentError, match=r'403: "\[OPENAI_API_KEY\]"'):
+            ask(ChatAgent(server.url, "m"))
+    monkeypatch.setenv("OPENAI_API_KEY", "ollama")
+    with serve_chat(completion("use ollama")) as server:
+        assert ask(ChatAgent(server.url, "m")).value == "use ollama"
+
+
+@both
+def test_redirects_are_not_followed(kind: type[ChatAgent], serve_chat: Any) -> None:
+    """A redirect is an error: another host gets neither the request nor the API key."""
+    with serve_chat(completion()) as other, serve_chat((307, {"Location": other.url}, b"")) as server:
+        with pytest.raises(AgentError, match="answered 307"):
+            ask(kind(server.url, "m"))
+        assert (other.asked, other.keys) == ([], [])
+
+
+@both
+def test_response_that_drips_in(kind: type[ChatAgent]) -> None:
+    """The timeout is an attempt's, however often a piece of the response comes."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        url = f"http://127.0.0.1:{listener.getsockname()[1]}/v1"
+        with pytest.raises(AgentError, match=r"not whole after 0\.3 s"):
+            ask(kind(url, "m", timeout=0.3, retries=0))
+        thread.join()
+
+
+def drip(listener: socket.socket) -> None:
+    """Answer one request, a byte each 50 ms, until the other side has enough."""
+    connection, _ = listener.accept()
+    with connection:
+        connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 200\r\n\r\n")
+        for _ in range(100):
+            try:
+                connection.sendall(b" ")
+            except OSError:
+                return
+            time.sleep(0.05)
+
+
+@both
+def test_response_has_a_limit(
+    kind: type[ChatAgent], monkeypatch: pytest.MonkeyPatch, serve_chat: Any
+) -> None:
+    """A response too long for an answer is an error, and is not asked for again."""
+    monkeypatch.setattr("pytest_ctxfp.agents._post.MAX_BODY", 1000)
+    with serve_chat(b" " * 1001) as server, pytest.raises(AgentError, match="more than 1,000 bytes"):
+        ask(kind(server.url, "m"))
+    assert len(server.asked) == 1
+
+
+@pytest.mark.parametrize("broken", [{"Content-Length": "1000"}, {"Content-Encoding": "gzip"}])
+def test_broken_responses_are_asked_for_again(broken: dict[str, str], serve_chat: Any) -> None:
+    """A response that breaks off, or can't be unpacked, is a lost one."""
+    with serve_chat((200, broken, b"not gzip"), completion()) as server:
+        assert ask(ChatAgent(server.url, "m")).value == "42"
+    assert len(server.asked) == 2
+
+
+def test_contexts_that_json_cannot_hold(serve_chat: Any) -> None:
+    """What can't be sent is an error of the agent; objects of a client library are sent as their dump."""
+
+    class Message:
+        def model_dump(self) -> dict[str, str]:
+            return {"role": "user", "content": "hello"}
+
+    refused: list[object] = [[object()], {"messages": [], "stream": True}, {"messages": [float("nan")]}]
+    with serve_chat(completion()) as server:
+        agent = ChatAgent(server.url, "m")
+        for context in refused:
+            with pytest.raises(AgentError, match=r"context|request"):
+                ask(agent, "q", context)
+        assert server.asked == []
+        ask(agent, "q", [Message()])
+        ask(agent, "\ud800", None)
+    assert [body["messages"][0]["content"] for body in server.asked] == ["hello", "\ud800"]
+
+
 @both
 def test_missing_key(kind: type[ChatAgent], monkeypatch: pytest.MonkeyPatch, serve_chat: Any) -> None:
     """Without the variable the call is an error before anything is sent; an agent may need none."""
@@ -209,9 +324,11 @@ def test_missing_key(kind: type[ChatAgent], monkeypatch: pytest.MonkeyPatch, ser
 def test_building_does_nothing_and_says_what_the_key_holds() -> None:
     """An agent is inert when built; endpoint, model and parameters are its key, prices and limits are not."""
     agent = ChatAgent("http://nowhere.invalid/v1/", "m", parameters={"seed": 1}, prices={"input": 1})
-    params = {"endpoint": "http://nowhere.invalid/v1", "chat_model": "m", "chat_parameters": {"seed": 1}}
-    assert agent.key_parts() == {"params": params}
-    assert ChatAgent("http://x", "m").key_parts() == {"params": {"endpoint": "http://x", "chat_model": "m"}}
+    params = {"endpoint": "http://nowhere.invalid/v1", "chat_model": "m", "chat_form": 1}
+    assert agent.key_parts() == {"params": {**params, "chat_parameters": {"seed": 1}}}
+    limits: dict[str, Any] = {"timeout": 1, "retries": 0, "max_concurrency": 1, "api_key_env": "X"}
+    other = ChatAgent("http://nowhere.invalid/v1", "m", **limits)
+    assert other.key_parts() == {"params": params}
 
 
 @pytest.mark.parametrize(
@@ -222,13 +339,39 @@ def test_building_does_nothing_and_says_what_the_key_holds() -> None:
         {"base_url": "https://user:pw@x/v1"},
         {"base_url": "https://x/v1?key=1"},
         {"base_url": "https://x", "prices": {"inputs": 1}},
+        {"base_url": "https://x:99999"},
         {"base_url": "https://x", "parameters": {"stop": {1}}},
+        {"base_url": "https://x", "parameters": {"messages": []}},
+        {"base_url": "https://x", "parameters": {"stream": True}},
+        {"base_url": "https://x", "prices": {"input": -1}},
+        {"base_url": "https://x", "prices": {"input": float("nan")}},
+        {"base_url": "https://x", "model": ""},
+        {"base_url": "https://x", "retries": -1},
+        {"base_url": "https://x", "max_concurrency": 0},
+        {"base_url": "https://x", "timeout": 0},
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any]) -> None:
     """What can't be right, or would bring a credential into keys, is refused when the agent is built."""
-    with pytest.raises(ValueError, match=r"base_url|price|JSON"):
+    with pytest.raises(ValueError, match=r"base_url|price|JSON|parameters|model|retries|max_concur|timeout"):
         ChatAgent(**{"model": "m", **arguments})
+
+
+def test_credentials_in_a_url_are_not_shown() -> None:
+    """The error about them doesn't repeat them, also where the URL is wrong in another way."""
+    for url in ("user:s3cret@host/v1", "https://user:s3cret@host/v1", "https://host/v1?key=s3cret"):
+        with pytest.raises(ValueError, match="base_url holds credentials") as caught:
+            ChatAgent(url, "m")
+        assert "s3cret" not in str(caught.value)
+
+
+def test_parameters_stay_as_they_were_built() -> None:
+    """What a caller changes afterwards neither reaches the key nor the request."""
+    stop: list[Any] = ["a"]
+    agent = ChatAgent("https://x", "m", parameters={"stop": stop})
+    before = agent.key_parts()
+    stop.append("b")
+    assert agent.key_parts() == before
 
 
 def test_threads_are_limited(serve_chat: Any) -> None:
@@ -279,12 +422,9 @@ def test_retry_after(text: str, seconds: float | None) -> None:
 
 def test_back_off_grows(monkeypatch: pytest.MonkeyPatch) -> None:
     """Without a word from the server each wait is longer than the one before could be."""
-    waits: list[float] = []
-    monkeypatch.setattr(time, "sleep", waits.append)
     monkeypatch.setattr("pytest_ctxfp.agents._retries._FIRST_WAIT", 1.0)
     retries = Retries(3)
-    for _ in range(3):
-        retries.wait_after_error("busy")
+    waits = [retries.next_wait("busy", None) for _ in range(3)]
     with pytest.raises(AgentError, match=r"busy \(tried 4 times\)"):
-        retries.wait_after_error("busy")
+        retries.next_wait("busy", None)
     assert all(low <= wait <= 2 * low for wait, low in zip(waits, (0.5, 1, 2), strict=True))

@@ -78,7 +78,29 @@ def test_envelope(printed: object) -> None:
     assert (result.value, result.cost, result.latency_ms, result.turns) == ("42", 0.5, 7, 3)
 
 
-@pytest.mark.parametrize("printed", ['{"result": 5}', '{"a": 1}', "[1]", "plain"])
+@pytest.mark.parametrize(
+    ("envelope", "said"),
+    [
+        (
+            {"type": "result", "subtype": "error_max_turns", "num_turns": 9, "is_error": False},
+            "error_max_turns",
+        ),
+        (
+            {"type": "result", "subtype": "error_during_execution", "total_cost_usd": 1},
+            "error_during_execution",
+        ),
+        ({"result": "overloaded", "is_error": True}, "it failed: 'overloaded'"),
+        ({"result": None, "num_turns": 1}, "holds no result"),
+        ({"result": "", "num_turns": 1}, "holds no result"),
+    ],
+)
+def test_envelope_without_an_answer_is_an_error(envelope: object, said: str) -> None:
+    """An agent that gave up, as Claude Code after its turns, has not answered wrongly: it is an error."""
+    with pytest.raises(AgentError, match=said):
+        ask(CommandAgent(python(f"print({json.dumps(envelope)!r})")))
+
+
+@pytest.mark.parametrize("printed", ['{"result": 5}', '{"a": 1}', '{"num_turns": 1}', "[1]", "plain"])
 def test_other_output_is_the_answer_itself(printed: str) -> None:
     """JSON that is no envelope is an answer, and its cost is unknown, not zero."""
     result = ask(CommandAgent(python(f"print({printed!r}, end='')")))
@@ -94,7 +116,7 @@ def test_other_output_is_the_answer_itself(printed: str) -> None:
         ("import os; os.kill(os.getpid(), 9)", "killed by signal 9"),
         ("pass", "printed nothing"),
         ("import sys; sys.stdout.buffer.write(b'a\\xff')", "no UTF-8, at byte 1"),
-        ('print(\'{"result": "rate limit", "num_turns": 1, "is_error": true}\')', "is_error: 'rate limit'"),
+        ('print(\'{"result": "rate limit", "num_turns": 1, "is_error": true}\')', "it failed: 'rate limit'"),
     ],
 )
 def test_failures_say_what_happened(kind: type[CommandAgent], code: str, said: str) -> None:
@@ -115,6 +137,32 @@ def test_arguments_that_are_too_long() -> None:
     with pytest.raises(AgentError, match=r"leave \{context\} out"):
         ask(CommandAgent(python(ECHO, "{context}")), "q", "x" * 3_000_000)
     assert len(ask(CommandAgent(python(ECHO, "{question}")), "q", "x" * 3_000_000).value) > 3_000_000
+
+
+@both
+def test_output_has_a_limit(kind: type[CommandAgent], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A program that prints without end is killed, one that printed too much gives no answer."""
+    monkeypatch.setattr("pytest_ctxfp.agents._streams.MAX_OUTPUT", 100_000)
+    for code in ("while True: print('x' * 9999)", "print('x' * 100_000)"):
+        with pytest.raises(AgentError, match="printed more than 100,000 bytes"):
+            ask(kind(python(code)))
+    assert len(ask(kind(python("print('x' * 99_999)"))).value) == 100_000
+
+
+@both
+def test_program_that_leaves_another_behind(kind: type[CommandAgent]) -> None:
+    """A call ends with its program, though another one has its standard output still open."""
+    later = "import time; time.sleep(3)"
+    code = f"import subprocess, sys; subprocess.Popen([sys.executable, '-c', {later!r}]); print('x')"
+    started = time.monotonic()
+    assert ask(kind(python(code))).value == "x\n"
+    assert time.monotonic() - started < 2.5
+
+
+def test_working_folder_that_is_not_there(tmp_path: Path) -> None:
+    """A folder that isn't there is named, not the program."""
+    with pytest.raises(AgentError, match=r"can't be run in .*gone': make this folder"):
+        ask(CommandAgent(python("pass"), cwd=tmp_path / "gone"))
 
 
 def test_nul_in_a_question() -> None:
@@ -162,11 +210,14 @@ def test_environment_is_an_allow_list(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_secrets_of_the_environment_are_not_in_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     """What a failing program prints of an allowed variable is left out."""
     monkeypatch.setenv("MY_KEY", "very-secret-value")
-    code = "import os, sys; sys.exit('bad key ' + os.environ['MY_KEY'])"
-    with pytest.raises(AgentError) as caught:
-        ask(CommandAgent(python(code), env=["MY_KEY"]))
-    assert "very-secret-value" not in str(caught.value)
-    assert "bad key [MY_KEY]" in str(caught.value)
+    ended = "import os, sys; sys.exit('bad key ' + os.environ['MY_KEY'])"
+    told = "import json, os; print(json.dumps({'is_error': 1, 'result': 'bad key ' + os.environ['MY_KEY']}))"
+    slow = "import os, time; os.write(2, b'bad key ' + os.environb[b'MY_KEY']); time.sleep(9)"
+    for code in (ended, told, slow):
+        with pytest.raises(AgentError) as caught:
+            ask(CommandAgent(python(code), env=["MY_KEY"], timeout=1))
+        assert "very-secret-value" not in str(caught.value)
+        assert "bad key [MY_KEY]" in str(caught.value)
 
 
 def test_working_folder(tmp_path: Path) -> None:
@@ -192,6 +243,12 @@ def test_building_does_nothing_and_says_what_the_key_holds() -> None:
         ({"command": []}, ValueError),
         ({"command": ["x"], "timeout": 0}, ValueError),
         ({"command": ["x"], "timeout": float("nan")}, ValueError),
+        ({"command": ["x"], "timeout": float("inf")}, ValueError),
+        ({"command": ["x"], "timeout": "5"}, TypeError),
+        ({"command": ["x", 5]}, TypeError),
+        ({"command": b"ls"}, TypeError),
+        ({"command": ["x"], "env": ["KEY=value"]}, ValueError),
+        ({"command": ["x"], "env": [5]}, TypeError),
     ],
 )
 def test_bad_arguments(arguments: dict[str, Any], error: type[Exception]) -> None:
