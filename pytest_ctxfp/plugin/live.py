@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 import time
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TextIO
 
 import pytest
 
@@ -39,7 +41,8 @@ class LiveOutput:
         self._is_verbose = config.get_verbosity() > 0
         self._has_workers = config.pluginmanager.has_plugin("dsession")
         self._is_running = True
-        self._heart = Heartbeat(lambda line: _tell(config, reporter, line))
+        self._terminal = Terminal(config, reporter)
+        self._heart = Heartbeat(self._terminal.tell)
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_report_teststatus(
@@ -75,6 +78,7 @@ class LiveOutput:
         """Leave the words of the summary as they are, and stop the clock."""
         self._is_running = False
         self._heart.close()
+        self._terminal.close()
 
 
 def describe_answers(records: Sequence[CaseRecord]) -> str:
@@ -106,12 +110,47 @@ def _append(word: str, facts: str) -> str:
     return f"{word[:-1]}, {facts})" if word.endswith(")") else f"{word} ({facts})"
 
 
-def _tell(config: pytest.Config, reporter: pytest.TerminalReporter, line: str) -> None:
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    with nullcontext() if capture is None else capture.global_and_fixture_disabled():
-        reporter.ensure_newline()
-        reporter.write_line(line)
-        reporter.flush()
+class Terminal:
+    """Prints lines from another thread than the tests'.
+
+    While a test runs, pytest's own file is captured, and to end that from another thread would show what
+    the test prints meanwhile, or leave it captured after the test. So this keeps the terminal open for
+    itself, as pytest does for faulthandler.
+
+    Args:
+        config: pytest's.
+        reporter: pytest's own terminal.
+    """
+
+    def __init__(self, config: pytest.Config, reporter: pytest.TerminalReporter) -> None:
+        self._reporter = reporter
+        capture = config.pluginmanager.get_plugin("capturemanager")
+        with nullcontext() if capture is None else capture.global_and_fixture_disabled():
+            self._encoding = sys.stdout.encoding or "utf-8"
+            self._copy = _copy_descriptor(sys.stdout)
+
+    def tell(self, line: str) -> None:
+        """Print a line of its own; what pytest prints next begins another one."""
+        if self._copy is None:
+            return
+        start = "\n" if self._reporter.currentfspath else ""
+        self._reporter.currentfspath = None
+        with suppress(OSError):  # the terminal is gone
+            os.write(self._copy, f"{start}{line}\n".encode(self._encoding, "backslashreplace"))
+
+    def close(self) -> None:
+        """Leave the terminal."""
+        if self._copy is not None:
+            os.close(self._copy)
+        self._copy = None
+
+
+def _copy_descriptor(file: TextIO) -> int | None:
+    """Return a descriptor of the same terminal; None where an IDE's file has none."""
+    try:
+        return os.dup(file.fileno())
+    except (OSError, ValueError):
+        return None
 
 
 class Heartbeat:

@@ -82,6 +82,42 @@ def test_long_calls_are_told(slow: Project, workers: list[str]) -> None:
     assert re.search(r"(?m)^(\[gw0\].*)?golden.yaml::orders PASSED|^\[gw0\].*PASSED.*orders", shown)
 
 
+NOISY = SLOW.replace("0.4", "0.02").replace(
+    'time.sleep(1.5 if "orders" in question else 0)',
+    "end = time.monotonic() + 0.5\n        while time.monotonic() < end:\n            print('noise')",
+)
+
+
+@pytest.mark.parametrize("capture", ["fd", "sys"])
+def test_long_calls_leave_captured_output_captured(slow: Project, capture: str) -> None:
+    """Telling of a long call neither shows what the agent prints nor keeps what pytest prints."""
+    slow.write("conftest.py", NOISY)
+    shown = run_in_terminal(slow, "--no-cache", "-v", f"--capture={capture}", "--show-capture=no")
+    assert "noise" not in shown
+    for case in ("orders", "customers"):
+        beats = re.findall(rf"(?m)^ctxfp: golden.yaml::{case} still runs, after ([\d.]+) s$", shown)
+        assert beats[:5] == ["0.02", "0.04", "0.08", "0.16", "0.32"]
+    assert re.search(r"(?m)^golden.yaml::orders PASSED .*%\]$", shown)
+
+
+PYTHON_TEST = """
+from pytest_ctxfp import load_golden
+
+def test_orders(ctx_trace):
+    ctx_trace(load_golden("golden.yaml").cases[0]).check()
+"""
+
+
+def test_python_tests_are_told_too(slow: Project) -> None:
+    """A Python test that traces a case has the same words and the same lines."""
+    slow.write("test_orders.py", PYTHON_TEST)
+    shown = run_in_terminal(slow, "--ctx-cache", "-v", "test_orders.py", "--junitxml=junit.xml")
+    assert "test_orders.py::test_orders PASSED (miss 3.2 s, 0.2500 USD, 4 turns)" in shown
+    assert "ctxfp: test_orders.py::test_orders still runs, after 0.4 s" in shown
+    assert "= 1 passed in" in shown
+    assert "(miss" not in (slow.path / "junit.xml").read_text()
+
+
 def test_dots_stay_dots(slow: Project) -> None:
     """Without ``-v`` a terminal shows pytest's letters, and long calls."""
     shown = run_in_terminal(slow, "--ctx-cache")
