@@ -99,7 +99,7 @@ def test_nothing_is_overwritten(ctxfp, tmp_path) -> None:
     assert files_of(tmp_path) == before
     assert len(re.findall("^left ", done.stdout, flags=re.MULTILINE)) == len(STARTER) - 1
     printed = as_printed(done.stdout).splitlines()
-    assert {".ctxfp/", *filter(None, CONFTEST.splitlines())} <= set(printed)
+    assert {".ctxfp/", "__pycache__/", *filter(None, CONFTEST.splitlines())} <= set(printed)
     assert (
         "add to pytest.ini:\n    [pytest]\n    pythonpath = .\n    ctx_agent_paths = my_agent.py\n"
         in done.stdout
