@@ -24,7 +24,7 @@ COMPANIONS = (
 SMOKE = tuple(
     f"tests/integration/test_{name}.py" for name in ("golden_items", "python_tests", "option_ctx_cache")
 )
-EXTRAS = ("", "locks", "remote", "tokens", "xdist")
+EXTRAS = ("", "html", "http", "locks", "remote", "tokens", "xdist")
 
 
 @nox.session
@@ -32,7 +32,7 @@ EXTRAS = ("", "locks", "remote", "tokens", "xdist")
 def tests(session: nox.Session, pytest: str) -> None:
     """Run the tests against the built wheel, under one Python and one pytest."""
     session.install(".[dev]", f"pytest~={pytest}.0")
-    session.run("pytest", *session.posargs)
+    session.run("pytest", *(session.posargs or ["-n2"]))
 
 
 @nox.session
@@ -52,6 +52,15 @@ def extras(session: nox.Session, extra: str) -> None:
     cache = f"--ctx-cache-dir={folder}/traces"
     session.run("pytest", "example_suite", "--ctx-cache", cache)
     session.run("pytest", "example_suite", "--ctx-on-miss=fail", cache)
+
+
+@nox.session
+def browser(session: nox.Session) -> None:
+    """Open the page of a report in a headless Chromium, which must be installed with its chromedriver."""
+    session.install(".[test,html]", "selenium>=4.20")
+    # Only for the copy of axe-core in it; what it drives itself isn't needed.
+    session.install("--no-deps", "axe-playwright-python>=0.1.8")
+    session.run("pytest", *(session.posargs or ["tests/browser", "-rP"]))
 
 
 @nox.session

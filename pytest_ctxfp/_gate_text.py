@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _LABEL_WIDTH = 11
 _MAX_ROWS = 20
 _MAX_LINE = 300
-_LISTED = {
+LISTED = {
     Verdict.REGRESSION: "REGRESSION",
     Verdict.DRIFT: "DRIFT",
     Verdict.ERROR: "ERROR",
@@ -28,6 +28,7 @@ _LISTED = {
     Verdict.KNOWN_FAILING: "KNOWN FAILING",
     Verdict.FIXED: "FIXED",
 }
+"""The verdicts whose cases are listed, what is to be looked at first."""
 
 
 def render_gate(result: GateResult) -> list[str]:
@@ -50,13 +51,13 @@ def render_gate(result: GateResult) -> list[str]:
     lines = [*_block("gate", [verdict + (result.reasons[0] if result.reasons else ""), *result.reasons[1:]])]
     lines += _block("evidence", [describe_evidence(result)])
     lines += _block("flips", [describe_flips(result.flips)])
-    lines += _block("accuracy", _compare_accuracy(result))
+    lines += _block("accuracy", describe_accuracy(result))
     kinds = Counter(found.kind for found in result.cases)
     lines += _block("classes", [", ".join(f"{n} {kind}" for kind, n in sorted(kinds.items()))])
     lines += _block("layers", _rows(result.by_layer))
     lines += _block("tags", _rows(result.by_tag))
     name_of = result.names
-    for kind, label in _LISTED.items():
+    for kind, label in LISTED.items():
         texts = [describe_case(found, name_of(found.case)) for found in result.of(kind)]
         lines += _block(label, _capped(texts))
     return [*lines, *_block("note", result.notes)]
@@ -109,7 +110,8 @@ def format_p(p: float) -> str:
     return f"{p:.2g}"
 
 
-def _compare_accuracy(result: GateResult) -> list[str]:
+def describe_accuracy(result: GateResult) -> list[str]:
+    """Return the accuracy before and now, over the cases with two verdicts; nothing without any."""
     pairs = [found.pair for found in result.cases if found.pair is not None]
     if not pairs:
         return []

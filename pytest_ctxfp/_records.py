@@ -22,7 +22,8 @@ class CaseRecord(TypedDict, total=False):
 
     ``resolution`` counts a test's cases: its samples share a number. An answer that was asked for only to
     confirm a flip has the kind ``confirming``, one that was asked again to audit the cache ``audit``.
-    ``report`` is the case as a report has it, with this one sample.
+    ``report`` is the case as a report has it, with this one sample; ``texts`` are layers of its context that
+    this process has not sent before, by hash.
 
     A call of a test's own has the kind ``call`` and no verdict; its state may also be ``rerun``: a hit that
     was asked again so that a conversation could go on.
@@ -63,6 +64,7 @@ class CaseRecord(TypedDict, total=False):
     variant: str
     min_pass_rate: float
     report: dict[str, JSONValue]
+    texts: dict[str, str]
 
 
 class SnapshotRecord(TypedDict, total=False):

@@ -36,6 +36,7 @@ class SampleReport:
         key_parts: what the hash is made of, by name.
         answer: the extracted value that was scored.
         answer_cut: the answer is more than 64 kB of JSON; ``answer`` is the beginning of that text.
+        answer_bytes: length of that JSON in bytes where it was cut, else None.
         cost: USD, or None where unknown.
         latency_ms: milliseconds, or None where unknown.
         turns: model turns, or None where unknown.
@@ -56,6 +57,7 @@ class SampleReport:
     key_parts: Mapping[str, JSONValue] | None = None
     answer: JSONValue = None
     answer_cut: bool = False
+    answer_bytes: int | None = None
     cost: float | None = None
     latency_ms: int | None = None
     turns: int | None = None
@@ -87,6 +89,7 @@ class CaseReport:
         model: label of the model.
         variant: label of the assembler's variant, or None.
         test: the Python test that ran it, as ``tests/test_x.py::test_answer[a]``; None for a golden item.
+        question: what is asked; None in reports of older versions, whose keys may have it.
         tags: the case's tags.
         min_pass_rate: share of samples that must pass, or None for all.
         xfail: why the case is expected to fail, or None.
@@ -110,6 +113,7 @@ class CaseReport:
     model: str = ""
     variant: str | None = None
     test: str | None = None
+    question: str | None = None
     tags: tuple[str, ...] = ()
     min_pass_rate: float | None = None
     xfail: str | None = None
@@ -216,6 +220,8 @@ class RunReport:
         manifests: for a tree SHA of a key, the SHA of each of its files by name.
         covered: golden files of which all cases were to run, and folders (ending in ``/``) of which all
             files were; None where nobody kept that, which then is all of it in a full run.
+        mode: how the cache was used: ``auto``, ``refresh``, ``replay``, ``off``; None where nobody kept that.
+        texts: bodies of layers of the contexts, by hash, as far as they are kept, to show what changed.
         notes: what a reader should know of the run.
     """
 
@@ -230,6 +236,8 @@ class RunReport:
     recorded_by: str | None = None
     manifests: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     covered: tuple[str, ...] | None = None
+    mode: str | None = None
+    texts: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -300,18 +308,19 @@ class RunReport:
         return report_from_dict(data)
 
 
-def fit_answer(value: JSONValue) -> tuple[JSONValue, bool]:
-    """Return an answer as a report carries it, and whether it was cut.
+def fit_answer(value: JSONValue) -> tuple[JSONValue, int | None]:
+    """Return an answer as a report carries it, and how long it was if it was cut.
 
     Args:
         value: the value that was scored.
 
     Returns:
-        The value itself up to 64 kB of JSON, else the beginning of that JSON as a text.
+        The value itself and None up to 64 kB of JSON, else the beginning of that JSON as a text, and the
+        length of all of it in bytes.
     """
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     data = text.encode("utf-8", "surrogatepass")
     if len(data) <= MAX_ANSWER_BYTES:
-        return value, False
+        return value, None
     # Half of it: as a JSON text its quotes and backslashes take two bytes each, and it stands in quotes.
-    return data[: MAX_ANSWER_BYTES // 2 - 1].decode("utf-8", "ignore"), True
+    return data[: MAX_ANSWER_BYTES // 2 - 1].decode("utf-8", "ignore"), len(data)

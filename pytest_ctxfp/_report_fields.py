@@ -113,6 +113,10 @@ class Reader:
         outer = self.optional_mapping(name) or {}
         return {key: Reader.of(value, f"{self.place}.{name}[{key!r}]") for key, value in outer.items()}
 
+    def text_mapping(self, name: str) -> dict[str, str]:
+        """Return an object whose values must all be texts; absent is empty."""
+        return Reader(self.optional_mapping(name) or {}, f"{self.place}.{name}").all_texts()
+
     def all_texts(self) -> dict[str, str]:
         """Return the whole object, whose values must all be texts."""
         return {name: self.text(name) for name in self.data}

@@ -26,11 +26,11 @@ _SAMPLE_PLAIN = (
     *("scorer_cost", "recorded_at", "served_model", "estimated_cost"),
 )
 _RUN_PLAIN = (
-    *("complete", "recorded_at", "recorded_by", "dataset", "context_version"),
+    *("complete", "recorded_at", "recorded_by", "dataset", "context_version", "mode"),
     *("selected_cases", "total_cases", "selection"),
 )
 _CASE_PLAIN = (
-    *("file", "position", "model", "variant", "test"),
+    *("file", "position", "model", "variant", "test", "question"),
     *("min_pass_rate", "xfail", "expectation_sha", "scorer"),
 )
 
@@ -95,6 +95,7 @@ def report_to_dict(report: RunReport) -> dict[str, JSONValue]:
         "configs": configs,
         "manifests": {sha: dict(files) for sha, files in sorted(report.manifests.items())},
         "cases": [case_to_dict(case) for case in report.cases],
+        "texts": dict(sorted(report.texts.items())),
     }
 
 
@@ -123,14 +124,15 @@ def _samples_to_list(samples: Iterable[SampleReport]) -> list[JSONValue]:
 
 
 def _sample_to_dict(sample: SampleReport) -> dict[str, JSONValue]:
-    answer, cut = (sample.answer, True) if sample.answer_cut else fit_answer(sample.answer)
+    answer, n_bytes = (sample.answer, sample.answer_bytes) if sample.answer_cut else fit_answer(sample.answer)
     return {
         **{name: getattr(sample, name) for name in _SAMPLE_PLAIN},
         "pass": sample.state == "passed",
         "why": list(sample.why),
         "key_parts": _copied(sample.key_parts),
         "answer": answer,
-        "answer_cut": cut,
+        "answer_cut": sample.answer_cut or n_bytes is not None,
+        "answer_bytes": n_bytes,
     }
 
 
@@ -176,6 +178,8 @@ def _read_report(data: object) -> RunReport:
         recorded_by=reader.optional_text("recorded_by"),
         manifests={sha: entry.all_texts() for sha, entry in reader.mappings("manifests").items()},
         covered=None if reader.value("covered") is None else reader.texts("covered"),
+        mode=reader.optional_text("mode"),
+        texts=reader.text_mapping("texts"),
         notes=reader.texts("notes"),
     )
 
@@ -201,6 +205,7 @@ def _read_case(reader: Reader) -> CaseReport:
         model=reader.text("model", ""),
         variant=reader.optional_text("variant"),
         test=reader.optional_text("test"),
+        question=reader.optional_text("question"),
         tags=reader.texts("tags"),
         min_pass_rate=reader.optional_share("min_pass_rate"),
         xfail=reader.optional_text("xfail"),
@@ -226,6 +231,7 @@ def _read_sample(reader: Reader) -> SampleReport:
         key_parts=reader.optional_mapping("key_parts"),
         answer=reader.value("answer"),
         answer_cut=reader.flag("answer_cut", default=False),
+        answer_bytes=reader.optional_count("answer_bytes"),
         cost=reader.optional_number("cost"),
         latency_ms=reader.optional_count("latency_ms"),
         turns=reader.optional_count("turns"),

@@ -27,6 +27,7 @@ def redact_run(report: RunReport, redact: Redact) -> RunReport:
     return replace(
         report,
         cases=tuple(redact_case(case, redact) for case in report.cases),
+        texts={digest: redact(text) for digest, text in report.texts.items()},
         notes=tuple(map(redact, report.notes)),
     )
 
@@ -41,6 +42,7 @@ def redact_case(case: CaseReport, redact: Redact) -> CaseReport:
     """
     return replace(
         case,
+        question=None if case.question is None else redact(case.question),
         xfail=None if case.xfail is None else redact(case.xfail),
         expectation=_redact_expectation(case.expectation, redact),
         context=None if case.context is None else redact_fingerprint(case.context, redact),
@@ -86,6 +88,7 @@ def strip_case(case: CaseReport) -> CaseReport:
     """Return what a report says of a case where its texts can't be searched: names, verdicts and figures."""
     return replace(
         case,
+        question=None,
         xfail=None if case.xfail is None else REDACTED,
         expectation=None,
         context=None,

@@ -91,6 +91,7 @@ def case_report(
     return CaseReport(
         id=case.id,
         **place._asdict(),
+        question=case.question,
         tags=case.tags,
         min_pass_rate=case.min_pass_rate,
         xfail=case.xfail,

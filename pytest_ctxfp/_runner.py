@@ -68,6 +68,7 @@ class Outcome:
         judgement: what a cached scorer said and whether it was called, where one scores the case.
         served_then: after a call, the model that answered when the case was last recorded, if known.
         scorer: name and version of the suite's own scorer, where one scores the case.
+        context: what the assembler built, or None without one.
         further: the outcomes of the case's further samples, where it was asked more than once.
     """
 
@@ -88,6 +89,7 @@ class Outcome:
     judgement: Judgement | None = None
     served_then: str | None = None
     scorer: str | None = None
+    context: object = field(default=None, repr=False, compare=False)
     further: tuple[Outcome, ...] = ()
 
     def check(self) -> None:
@@ -243,6 +245,7 @@ class Runner:
                     executed=verdict.executed,
                     judgement=verdict.judgement,
                     scorer=verdict.scorer,
+                    context=prepared.context,
                     hit=True,
                     expectation_sha=expectation_sha(prepared.case),
                     key=key,
@@ -340,6 +343,7 @@ class Runner:
             comparison=verdict.comparison,
             judgement=verdict.judgement,
             scorer=verdict.scorer,
+            context=prepared.context,
             hit=False,
             expectation_sha=expectation_sha(case),
             refreshed=self.store.mode is CacheMode.REFRESH,

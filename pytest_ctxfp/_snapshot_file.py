@@ -305,8 +305,13 @@ def update_snapshots(path: Path, changed: Iterable[SnapshotEntry], *, removed: I
     return write_snapshots(path, entries.values()) if entries else delete_file(path)
 
 
-def write_file(path: Path, data: bytes) -> bool:
+def write_file(path: Path, data: bytes, *, sync: bool = True) -> bool:
     """Write a snapshot or text file atomically, unless it holds these bytes; return whether it was written.
+
+    Args:
+        path: the file.
+        data: its content.
+        sync: wait until it is on the disk; for thousands of texts, which decide nothing, that takes seconds.
 
     Raises:
         SnapshotFileError: any OSError; the old file is whole.
@@ -316,7 +321,7 @@ def write_file(path: Path, data: bytes) -> bool:
     try:
         if _holds(path, data):
             return False
-        write_atomically(path, data)
+        write_atomically(path, data, sync=sync)
     except OSError as error:
         raise _unchanged(path, error, "written") from error
     return True

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import TYPE_CHECKING, Any
 
+import hypothesis
 import pytest
 
 from pytest_ctxfp.plugin.reports import escape_serialized
@@ -17,6 +18,9 @@ from pytest_ctxfp.plugin.reports import escape_serialized
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
     from contextlib import AbstractContextManager
+
+hypothesis.settings.register_profile("unhurried", deadline=None)  # a busy machine is no failure
+hypothesis.settings.load_profile("unhurried")
 
 
 @pytest.hookimpl(wrapper=True)

@@ -34,10 +34,11 @@ _REPORT_EPILOG = """\
 examples:
   ctxfp report run.json
   ctxfp report run.json --baseline main.json -o run.md
+  ctxfp report run.json --baseline main.json -o run.html
 
 exit status: 0 shown, whatever the verdicts ('ctxfp gate' judges), 2 a report that can't be read"""
 
-_SUFFIX = ".md"
+_SUFFIXES = (".md", ".html")
 
 
 def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -59,12 +60,14 @@ def add_commands(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]
     parser = subparsers.add_parser(
         "report",
         help="show the report of a run",
-        description="Show a JSON report as Markdown, which reads well in a terminal too.",
+        description="Show a JSON report as Markdown, which reads well in a terminal too, or as HTML.",
         epilog=_REPORT_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("file", metavar="FILE", help="a report in JSON; '-' is standard input")
-    parser.add_argument("-o", "--output", metavar="OUT", help=f"write this file, {_SUFFIX}; '-' is stdout")
+    parser.add_argument(
+        "-o", "--output", metavar="OUT", help=f"write this file, {' or '.join(_SUFFIXES)}; '-' is stdout"
+    )
     parser.add_argument("--baseline", metavar="BASE", help="add what the gate says against this report")
     _add_gate_options(parser)
     parser.set_defaults(run=_report)
@@ -102,16 +105,16 @@ def _gate(arguments: argparse.Namespace) -> int:
 
 
 def _report(arguments: argparse.Namespace) -> int:
-    from pytest_ctxfp._report_markdown import report_to_markdown
+    from pytest_ctxfp._report_forms import render_report
 
-    _check_output(arguments.output)
+    suffix = _check_output(arguments.output)
     names = [arguments.file] if arguments.baseline is None else [arguments.baseline, arguments.file]
     refuse_second_stdin(names)
     *baselines, report = map(read_report, names)
     gate = _compare(baselines[0], report, arguments) if baselines else None
     with naming(arguments.file):
-        markdown = report_to_markdown(report, gate)
-    _write(arguments.output, markdown)
+        text = render_report(suffix, report, gate, baselines[0] if baselines else None)
+    _write(arguments.output, text)
     return 0
 
 
@@ -132,10 +135,19 @@ def _compare(baseline: RunReport, current: RunReport, arguments: argparse.Namesp
         return gate_reports(baseline, current, tolerance=tolerance, allow_incomplete=True)
 
 
-def _check_output(name: str | None) -> None:
-    if name not in (None, STDIN) and PurePath(name).suffix.lower() != _SUFFIX:
-        message = f"{show_name(name)}: a report is written as Markdown: name the file *{_SUFFIX}"
+def _check_output(name: str | None) -> str:
+    """Return the suffix of a file's name; standard output is Markdown."""
+    if name is None or name == STDIN:
+        return _SUFFIXES[0]
+    suffix = PurePath(name).suffix.lower()
+    if suffix not in _SUFFIXES:
+        message = f"{show_name(name)}: a report is written as Markdown or HTML: name the file *.md or *.html"
         raise CtxfpError(message)
+    if suffix == ".html":
+        from pytest_ctxfp._html import check_renderer
+
+        check_renderer()
+    return suffix
 
 
 def _write(name: str | None, text: str) -> None:

@@ -90,6 +90,11 @@ class RunFacts:
         """Return the records of the stored answers that were asked for again."""
         return _of_kind(self._last(), "audit")
 
+    def layer_texts(self) -> dict[str, str]:
+        """Return the layers of contexts that any attempt has sent, by hash."""
+        records = _of_kind([*self._earlier, *self._last()], "case", "confirming")
+        return {digest: text for record in records for digest, text in record.get("texts", {}).items()}
+
     def helper_calls(self) -> list[CaseRecord]:
         """Return the records of all calls that tests made themselves, of their last attempts."""
         return _of_kind(self._last(), "call")

@@ -32,7 +32,7 @@ _AMOUNT = re.compile(r"[0-9]+(\.[0-9]*)?|\.[0-9]+")
 _MAX_DIGITS = 18
 _MAX_REPEAT = 1_000
 _LABELS = ("ctx_models", "ctx_variants")
-REPORT_SUFFIXES = (".json", ".md")
+REPORT_SUFFIXES = (".json", ".md", ".html")
 
 
 COLLECTED = pytest.StashKey["list[pytest.CollectReport]"]()
@@ -141,7 +141,9 @@ def _add_report_options(group: pytest.OptionGroup) -> None:
         action="append",
         type=_read_report_path,
         default=[],
-        help="write what the run came to: PATH.json for programs and as a baseline, PATH.md for people",
+        help="write what the run came to (repeatable): PATH.json for programs and as a baseline, PATH.md for"
+        " a pull request, PATH.html to look at: one file that sorts, searches and shows each case (needs"
+        " pytest-ctxfp[html])",
     )
     group.addoption(
         "--ctx-baseline",
@@ -268,6 +270,12 @@ def _add_ini_options(parser: pytest.Parser) -> None:
         default=True,
     )
     parser.addini(
+        "ctx_report_texts",
+        "keep the texts of the contexts' layers in reports, to show what changed (default: true)",
+        type="bool",
+        default=True,
+    )
+    parser.addini(
         "ctx_step_summary",
         "append the run's Markdown report to the file that GITHUB_STEP_SUMMARY names",
         type="bool",
@@ -326,6 +334,20 @@ def check_options(config: pytest.Config) -> None:
             message = f"ini option {name} = {value!r}: write one of {', '.join(choices)}"
             raise pytest.UsageError(message)
     _check_redactions(config.getini("ctx_redact"))
+    if any(path.lower().endswith(".html") for path in config.getoption("ctx_report")):
+        _check_html()
+
+
+def _check_html() -> None:
+    """Refuse before anything is paid for what could not be written in the end."""
+    from pytest_ctxfp._errors import CtxfpError
+    from pytest_ctxfp._html import check_renderer
+
+    try:
+        check_renderer()
+    except CtxfpError as error:
+        message = f"--ctx-report: {error}"
+        raise pytest.UsageError(message) from None
 
 
 def _check_redactions(patterns: list[str]) -> None:
@@ -414,7 +436,8 @@ def _checked_selection(text: str, *, tags: str = "", subset: str | None = None) 
 
 def _read_report_path(text: str) -> str:
     if not text.lower().endswith(REPORT_SUFFIXES):
-        message = f"{text!r}: write a path that ends in {' or '.join(REPORT_SUFFIXES)}"
+        *others, last = REPORT_SUFFIXES
+        message = f"{text!r}: write a path that ends in {', '.join(others)} or {last}"
         raise argparse.ArgumentTypeError(message)
     return text
 

@@ -23,7 +23,7 @@ _KEPT = frozenset(
     (
         *("kind", "id", "tags", "state", "key", "model", "file", "text_file", "entry", "text"),
         *("names", "whole", "folders", "matched_names"),
-        *("variant", "scorer", "recorded_at", "report"),
+        *("variant", "scorer", "recorded_at", "report", "texts"),
     )
 )
 

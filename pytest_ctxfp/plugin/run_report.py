@@ -11,8 +11,10 @@ from pytest_ctxfp._atomic import write_atomically
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._gate import gate_reports
 from pytest_ctxfp._report import RunReport
-from pytest_ctxfp._report_json import case_from_dict, report_to_json
+from pytest_ctxfp._report_forms import render_report
+from pytest_ctxfp._report_json import case_from_dict
 from pytest_ctxfp._report_markdown import report_to_markdown
+from pytest_ctxfp._report_texts import keep_texts
 from pytest_ctxfp._stats import format_percent
 from pytest_ctxfp.plugin.baseline import get_baseline, manifests_of
 from pytest_ctxfp.plugin.runner import known_identity, program_name
@@ -93,8 +95,10 @@ def _build_report(facts: RunFacts, config: pytest.Config, *, complete: bool) -> 
         recorded_by=program_name(),
         manifests=manifests_of(known_identity(config)),
         covered=(),
+        mode=get_settings(config).mode.value,
         notes=tuple(_find_notes(facts)),
     )
+    report = keep_texts(report, facts.layer_texts())
     selection = facts.selection
     if selection is None:
         return report
@@ -174,8 +178,7 @@ def _write_reports(report: RunReport, gate: GateResult | None, config: pytest.Co
     """Write each report, and yield what could not be written."""
     settings = get_settings(config)
     for path in settings.reports:
-        is_json = path.suffix.lower() == ".json"
-        text = report_to_json(report) if is_json else report_to_markdown(report, gate)
+        text = render_report(path.suffix, report, gate, get_baseline(config))
         try:
             write_atomically(path, text.encode("utf-8"))
         except OSError as error:

@@ -19,6 +19,7 @@ from pytest_ctxfp.plugin.case_runs import AUDITED
 from pytest_ctxfp.plugin.counting import take_notes
 from pytest_ctxfp.plugin.item_records import add_record
 from pytest_ctxfp.plugin.items import command_to_ask
+from pytest_ctxfp.plugin.layer_texts import take_texts
 from pytest_ctxfp.plugin.reports import expect_failure
 from pytest_ctxfp.plugin.settings import get_settings
 
@@ -105,6 +106,9 @@ class CaseSampler:
             record["report"] = describe_case(
                 self._run, self._item, sample_report(outcome), model=suite.model, outcome=outcome
             )
+            texts = take_texts(self._item, outcome.context, suite.split)
+            if texts:
+                record["texts"] = texts
         self._note(record, suite, counted, kind=kind)
         return outcome
 

@@ -38,6 +38,17 @@ def ensure_session(config: pytest.Config) -> None:
     """Register the report hooks, once, when the first golden file or fixture of ours is used."""
     if not config.pluginmanager.has_plugin(PLUGIN_NAME):
         config.pluginmanager.register(ReportHooks(config), PLUGIN_NAME)
+        _show_live(config)
+
+
+def _show_live(config: pytest.Config) -> None:
+    """Tell what answers take while they are asked for, where somebody may look at a terminal."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    if hasattr(config, "workerinput") or reporter is None or not reporter.isatty:
+        return
+    from pytest_ctxfp.plugin.live import LiveOutput
+
+    config.pluginmanager.register(LiveOutput(config, reporter), f"{PLUGIN_NAME}-live")
 
 
 class ReportHooks:

@@ -52,6 +52,7 @@ class Settings:
         tags: comma-separated tags of the cases to run; empty for all.
         subset: which of those to run, as ``select_cases`` reads it; None for all.
         reports: files to write the run's report to.
+        report_texts: keep the texts of contexts in reports.
         step_summary: file to append the report to, for the page of a CI run.
         baseline: JSON report of the run to compare with.
         allow_incomplete: the baseline may be of an interrupted run.
@@ -85,6 +86,7 @@ class Settings:
     tags: str
     subset: str | None
     reports: tuple[Path, ...]
+    report_texts: bool
     step_summary: Path | None
     baseline: Path | None
     allow_incomplete: bool
@@ -142,6 +144,7 @@ def _parse_settings(config: pytest.Config) -> Settings:
         tags=config.getoption("ctx_tags") or "",
         subset=config.getoption("ctx_subset"),
         reports=tuple(started_in / path for path in config.getoption("ctx_report")),
+        report_texts=config.getini("ctx_report_texts"),
         step_summary=_step_summary(config),
         baseline=None if baseline is None else started_in / baseline,
         allow_incomplete=config.getoption("ctx_allow_incomplete"),

@@ -43,7 +43,7 @@ def _is_text_written(record: SnapshotRecord, faults: list[str]) -> bool:
     if "text_file" not in record:
         return True
     try:
-        write_file(Path(record["text_file"]), base64.b64decode(record["text"]))
+        write_file(Path(record["text_file"]), base64.b64decode(record["text"]), sync=False)
     except SnapshotFileError as error:
         faults.append(str(error))
         _mark_unwritten([record])

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.metadata
 import json
 import os
+import pkgutil
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,11 +14,14 @@ from typing import TYPE_CHECKING
 import pytest
 import yaml  # noqa: F401 - its C part can't be imported twice, which runs in this process would do
 
-import pytest_ctxfp.plugin.tracing  # noqa: F401 - imported once, not anew by each run in this process
+import pytest_ctxfp
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from pathlib import Path
+
+for _module in pkgutil.walk_packages(pytest_ctxfp.__path__, "pytest_ctxfp."):
+    importlib.import_module(_module.name)  # once, not anew by each run in this process
 
 CONFTEST = """
 import json
@@ -89,19 +95,32 @@ def _byte_code(tmp_path_factory: pytest.TempPathFactory) -> None:
     subprocess.run(command, env=environment, cwd=folder, capture_output=True, check=False)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _known_plugins() -> Iterator[None]:
+    """Let runs in this process look for plugins among those found once, not in a hundred packages each."""
+    found = [
+        package
+        for package in importlib.metadata.distributions()
+        if any(point.group == "pytest11" for point in package.entry_points)
+    ]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(importlib.metadata, "distributions", lambda **_: iter(found))
+        yield
+
+
 @pytest.fixture(params=MODES)
 def how(request: pytest.FixtureRequest) -> list[str]:
     """The three ways a flag is run: plain, on two workers, and with xdist absent."""
     return list(MODES[request.param])
 
 
-def _without_plugins(args: tuple[str, ...], *, uses_anyio: bool) -> list[str]:
-    """Return the flags that block what a run has no use for; rerunfailures leaves a server in the process.
+def _without_plugins(args: tuple[str, ...]) -> list[str]:
+    """Return the flags that block what a run has no use for.
 
-    A worker without them starts in two thirds of the time.
+    anyio and hypothesis cost each process 0.15 s; rerunfailures leaves a server in the process.
     """
     blocked = ["hypothesispytest", "asyncio"]
-    if not uses_anyio:
+    if "anyio" not in args:
         blocked.append("anyio")
     if not any(arg.startswith("--reruns") for arg in args):
         blocked.append("rerunfailures")
@@ -114,11 +133,9 @@ class Project:
     def __init__(self, pytester: pytest.Pytester) -> None:
         self.pytester = pytester
         self.path: Path = pytester.path
-        self._uses_anyio = False
 
     def write(self, name: str, text: str) -> Path:
         """Write a file of the project and return its path."""
-        self._uses_anyio |= "anyio" in text
         path = self.path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8", newline="")
@@ -136,8 +153,11 @@ class Project:
 
     def run(self, *args: str) -> pytest.RunResult:
         """Run pytest in the project, without plugins that are there for single tests; they ask for them."""
-        blocks = _without_plugins(args, uses_anyio=self._uses_anyio)
-        return self.pytester.runpytest_inprocess("--import-mode=importlib", *blocks, *args)
+        return self.pytester.runpytest_inprocess("--import-mode=importlib", *_without_plugins(args), *args)
+
+    def run_apart(self, *args: str) -> pytest.RunResult:
+        """Run pytest in the project as a process of its own, without those plugins either."""
+        return self.pytester.runpytest_subprocess(*_without_plugins(args), *args)
 
     def calls(self) -> list[str]:
         """Return the questions the stub agent was asked since the last time, sorted."""

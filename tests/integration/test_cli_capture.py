@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ctxfp import RunReport, load_golden
@@ -203,7 +203,6 @@ ANSWERS = (
 
 @given(answer=ANSWERS, name=TEXTS, question=TEXTS, tag=TEXTS, inputs=VALUES)
 @example(answer=("json", -0.0), name="a", question="q", tag="t", inputs={"": [1e-320, 1e22]})
-@settings(deadline=None)
 def test_any_answer_passes_its_own_case(
     answer: tuple[str, JSONValue], name: str, question: str, tag: str, inputs: JSONValue
 ) -> None:

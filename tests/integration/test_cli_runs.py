@@ -186,7 +186,7 @@ def test_report_output_to_stdout(capsys) -> None:
     assert capsys.readouterr().out.startswith("### ctxfp: 3 of 3 cases passed")
 
 
-@pytest.mark.parametrize("name", ["run.html", "run.json", "run", ".md", "run.md.txt", ""])
+@pytest.mark.parametrize("name", ["run.htm", "run.json", "run", ".md", "run.md.txt", ""])
 @pytest.mark.usefixtures("reports")
 def test_report_suffix_must_be_known(capsys, tmp_path, name) -> None:
     """Another suffix is wrong usage that names the right one, and nothing is written."""

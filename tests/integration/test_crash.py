@@ -5,7 +5,9 @@ As a script it does the same for longer: ``python tests/integration/test_crash.p
 
 from __future__ import annotations
 
+import builtins
 import errno
+import functools
 import json
 import os
 import random
@@ -16,14 +18,14 @@ import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING, Any
 
 import pytest
 
 from pytest_ctxfp import CaseKey, Trace, TraceStore
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from .conftest import Project
 
@@ -56,10 +58,10 @@ def ctx_agent():
 
     return ask
 """
-INI = """[pytest]
-ctx_agent_paths = prompt.md
-addopts = -p no:cacheprovider -p no:hypothesispytest -p no:anyio
-"""
+WITHOUT = " ".join(
+    f"-p no:{name}" for name in ("cacheprovider", "hypothesispytest", "anyio", "asyncio", "rerunfailures")
+)
+INI = f"[pytest]\nctx_agent_paths = prompt.md\naddopts = {WITHOUT}\n"
 
 WRITER = """
 import random
@@ -264,84 +266,69 @@ def test_temporary_files_of_killed_writers_go(tmp_path: Path) -> None:
     assert [path.name for path, _ in store.entries()] == [f"{key.hash()}.json"]
 
 
-FAULTS = """
-import builtins
-import os
-import pathlib
+class BrokenHandle:
+    """A file open for writing, on a disk that fails after the first bytes."""
 
-CODE = int(os.environ["CTXFP_TEST_FAULT_CODE"])
-STEP = os.environ["CTXFP_TEST_FAULT_STEP"]
-real_open, real_mkdir, real_os = builtins.open, pathlib.Path.mkdir, {}
+    def __init__(self, handle: IO[Any], refuse: Callable[[object], None]) -> None:
+        self._handle = handle
+        self._refuse = refuse
 
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._handle, name)
 
-def refuse(path):
-    raise OSError(CODE, os.strerror(CODE), str(path))
-
-
-class Handle:
-    def __init__(self, handle):
-        self.handle = handle
-
-    def __getattr__(self, name):
-        return getattr(self.handle, name)
-
-    def __enter__(self):
+    def __enter__(self) -> object:
         return self
 
-    def __exit__(self, *error):
-        return self.handle.__exit__(*error)
+    def __exit__(self, *_error: object) -> None:
+        self._handle.close()
 
-    def write(self, data):
-        self.handle.write(data[:100])
-        refuse(self.handle.name)
+    def write(self, data: Any) -> None:
+        """Write a part, then fail."""
+        self._handle.write(data[:100])
+        self._refuse(self._handle.name)
 
 
-def open_file(path, mode="r", *args, **options):
-    is_ours = ".ctxfp" in str(path) and "x" in mode
-    if is_ours and STEP == "open":
+def break_disk(patch: pytest.MonkeyPatch, step: str, code: int) -> None:
+    """Let one system call of a store fail: ``open``, ``write``, ``fsync``, ``replace`` or ``mkdir``."""
+    real_open, real_mkdir = builtins.open, Path.mkdir
+
+    def refuse(path: object) -> None:
+        if ".ctxfp" in str(path):
+            raise OSError(code, os.strerror(code), str(path))
+
+    def open_file(path: Any, mode: str = "r", *args: Any, **options: Any) -> object:
+        is_ours = ".ctxfp" in str(path) and "x" in mode
+        if is_ours and step == "open":
+            refuse(path)
+        handle = real_open(path, mode, *args, **options)
+        return BrokenHandle(handle, refuse) if is_ours and step == "write" else handle
+
+    def call_os(real: Callable[..., object], *args: Any, **options: Any) -> object:
+        refuse(args[-1] if step == "replace" else os.readlink(f"/proc/self/fd/{args[0]}"))
+        return real(*args, **options)
+
+    def make_folder(path: Path, *args: Any, **options: Any) -> None:
         refuse(path)
-    handle = real_open(path, mode, *args, **options)
-    return Handle(handle) if is_ours and STEP == "write" else handle
+        real_mkdir(path, *args, **options)
 
-
-def patch_os(name):
-    real = getattr(os, name)
-
-    def call(*args, **options):
-        place = args[-1] if name == "replace" else os.readlink(f"/proc/self/fd/{args[0]}")
-        return refuse(place) if ".ctxfp" in str(place) else real(*args, **options)
-
-    setattr(os, name, call)
-
-
-def make_folder(path, *args, **options):
-    return refuse(path) if ".ctxfp" in str(path) else real_mkdir(path, *args, **options)
-
-
-builtins.open = open_file
-if STEP in {"fsync", "replace"}:
-    patch_os(STEP)
-if STEP == "mkdir":
-    pathlib.Path.mkdir = make_folder
-"""
+    if step in {"fsync", "replace"}:
+        patch.setattr(os, step, functools.partial(call_os, getattr(os, step)))
+    elif step == "mkdir":
+        patch.setattr(Path, "mkdir", make_folder)
+    else:
+        patch.setattr(builtins, "open", open_file)
 
 
 @pytest.mark.parametrize("step", ["open", "write", "fsync", "replace", "mkdir"])
 @pytest.mark.parametrize("code", [errno.ENOSPC, errno.EACCES, errno.EROFS, errno.EIO])
-def test_a_disk_that_fails_costs_no_verdict(
-    project: Project, step: str, code: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_disk_that_fails_costs_no_verdict(project: Project, step: str, code: int) -> None:
     """Whatever system call of a store fails, the verdicts are right, one warning counts what was not stored,
     and neither a half file nor a temporary one is left.
     """
     project.edit("golden.yaml", "[[99]]", "[[98]]")
-    project.write("faults.py", FAULTS)
-    monkeypatch.setenv("CTXFP_TEST_FAULT_CODE", str(code))
-    monkeypatch.setenv("CTXFP_TEST_FAULT_STEP", step)
-    monkeypatch.syspath_prepend(project.path)
-    result = project.pytester.runpytest_subprocess(
-        "--ctx-cache", "-p", "faults", "-p", "no:hypothesispytest", "-p", "no:asyncio"
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        break_disk(patch, step, code)
+        result = project.run("--ctx-cache")
     result.assert_outcomes(passed=1, failed=1)
     result.stdout.fnmatch_lines([f"warning*2 answers could not be stored: *{os.strerror(code)}*"])
     assert result.stdout.str().count("could not be stored") == 1
@@ -349,18 +336,14 @@ def test_a_disk_that_fails_costs_no_verdict(
     assert left == []
 
 
-def test_a_failing_disk_keeps_the_last_answer(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_disk_keeps_the_last_answer(project: Project) -> None:
     """A refresh that can't be stored leaves the answer of the time before, whole."""
     project.run("--ctx-cache")
     before = {path.name: path.read_bytes() for path in project.traces()}
     project.answer({"How many orders?": {"rows": [[1]]}, "How many customers?": {"rows": [[2]]}})
-    project.write("faults.py", FAULTS)
-    monkeypatch.setenv("CTXFP_TEST_FAULT_CODE", str(errno.ENOSPC))
-    monkeypatch.setenv("CTXFP_TEST_FAULT_STEP", "write")
-    monkeypatch.syspath_prepend(project.path)
-    result = project.pytester.runpytest_subprocess(
-        "--ctx-refresh", "-p", "faults", "-p", "no:hypothesispytest", "-p", "no:asyncio"
-    )
+    with pytest.MonkeyPatch.context() as patch:
+        break_disk(patch, "write", errno.ENOSPC)
+        result = project.run("--ctx-refresh")
     result.assert_outcomes(failed=2)
     assert {path.name: path.read_bytes() for path in project.traces()} == before
 

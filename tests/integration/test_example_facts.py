@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 SUITE = Path(__file__).parents[2] / "example_suite"
 OLD, NEW = "2024-06-15 to 2024-06-30", "2024-06-14 to 2024-06-30"
+UNUSED = ("anyio", "asyncio", "cacheprovider", "hypothesispytest", "rerunfailures")
+WITHOUT = [flag for name in UNUSED for flag in ("-p", f"no:{name}")]
 
 
 class ExampleSuite:
@@ -35,7 +37,7 @@ class ExampleSuite:
     def run(self, *args: str) -> pytest.RunResult:
         """Run the suite with the cache, in a process of its own: it has packages of its own."""
         return self.pytester.runpytest_subprocess(
-            "--rootdir", str(self.path), "-c", str(self.path / "pytest.ini"), "-p", "no:cacheprovider",
+            "--rootdir", str(self.path), "-c", str(self.path / "pytest.ini"), *WITHOUT,
             "--ctx-cache", *(args or (str(self.path),)),
         )  # fmt: skip
 

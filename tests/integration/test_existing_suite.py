@@ -151,7 +151,10 @@ async def test_other(client):
 }
 CALLS["anyio"] = CALLS["asyncio"].replace("mark.asyncio", "mark.anyio")
 CALLS["anyio-helper"] = CALLS["asyncio-helper"].replace("mark.asyncio", "mark.anyio")
-PLUGIN = ["-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function"]
+PLUGINS = {
+    "asyncio": ["-p", "pytest_asyncio.plugin", "-o", "asyncio_default_fixture_loop_scope=function"],
+    "anyio": ["-p", "anyio"],
+}
 ANYIO = "\n\n@pytest.fixture\ndef anyio_backend():\n    return 'asyncio'\n"
 
 
@@ -160,10 +163,16 @@ def use(suite: Project, kind: str) -> list[str]:
     suite.write("test_support.py", CALLS[kind])
     if kind.startswith("anyio"):
         suite.write("conftest.py", CONFTEST + ANYIO)
-    return PLUGIN if kind.startswith("asyncio") else []
+    return PLUGINS.get(kind.removesuffix("-helper"), [])
 
 
-@pytest.mark.parametrize("kind", CALLS)
+KINDS_AND_WAYS = [
+    *((kind, "plain") for kind in CALLS),
+    *((kind, way) for kind in ("sync", "asyncio-helper") for way in ("xdist", "without-xdist")),
+]
+
+
+@pytest.mark.parametrize(("kind", "how"), KINDS_AND_WAYS, indirect=["how"])
 def test_second_run_asks_nobody(suite: Project, how: list[str], kind: str) -> None:
     """Sync and async, by decorator and by fixture: the second run makes no call, sees the same types, and
     the summary counts calls, hits and unknown costs.
@@ -286,12 +295,12 @@ def test_async_conversation(suite: Project, kind: str) -> None:
     assert asked(suite) == []
 
 
-def test_refresh_asks_every_turn_once(suite: Project, how: list[str]) -> None:
+def test_refresh_asks_every_turn_once(suite: Project) -> None:
     """``--ctx-refresh`` holds the conversation anew, and counts three refreshed calls."""
     suite.write("test_talk.py", CONVERSATION)
-    suite.run("--ctx-cache", *how)
+    suite.run("--ctx-cache")
     asked(suite)
-    result = suite.run("--ctx-refresh", *how)
+    result = suite.run("--ctx-refresh")
     result.stdout.fnmatch_lines(["calls*3: 0 hit, 0 miss, 3 refreshed"])
     assert asked(suite) == ["I am Bob", "Where is my order?", "Who am I?"]
 
@@ -332,10 +341,10 @@ def test_thread_of_an_async_test_keeps_the_conversation(suite: Project) -> None:
         '    await asyncio.to_thread(ask, client, "I am Bob")\n'
         '    await asyncio.to_thread(ask, client, "Who am I?")\n',
     )
-    suite.run("--ctx-cache", *PLUGIN).assert_outcomes(passed=1)
+    suite.run("--ctx-cache", *PLUGINS["asyncio"]).assert_outcomes(passed=1)
     asked(suite)
     suite.edit("test_talk.py", "I am Bob", "I am Ann")
-    suite.run("--ctx-cache", *PLUGIN).assert_outcomes(passed=1)
+    suite.run("--ctx-cache", *PLUGINS["asyncio"]).assert_outcomes(passed=1)
     assert asked(suite) == ["I am Ann", "Who am I?"]
 
 
@@ -552,10 +561,10 @@ def test_calls_at_once_are_keyed_in_the_order_they_begin(suite: Project) -> None
         '    await asyncio.gather(*(ask_later(client, "x" * n) for n in (1, 2, 3)))\n'
         '    await ask_later(client, "bye")\n',
     )
-    suite.run("--ctx-cache", *PLUGIN).assert_outcomes(passed=1)
+    suite.run("--ctx-cache", *PLUGINS["asyncio"]).assert_outcomes(passed=1)
     assert asked(suite) == ["xxx", "xx", "x", "bye"]
     for _ in range(2):
-        suite.run("--ctx-cache", *PLUGIN).stdout.fnmatch_lines(["calls*4: 4 hit, 0 miss*"])
+        suite.run("--ctx-cache", *PLUGINS["asyncio"]).stdout.fnmatch_lines(["calls*4: 4 hit, 0 miss*"])
     assert asked(suite) == []
 
 

@@ -30,9 +30,7 @@ def everything_written(project: Project) -> str:
     return "".join(path.read_text(encoding="utf-8") for path in files)
 
 
-def test_edited_variable_misses_and_is_named(
-    project: Project, how: list[str], monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_edited_variable_misses_and_is_named(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another value, an empty one and none at all are three; the miss names the variable, and its value is
     written nowhere.
     """
@@ -43,13 +41,13 @@ def test_edited_variable_misses_and_is_named(
             monkeypatch.delenv("API_BASE")
         else:
             monkeypatch.setenv("API_BASE", value)
-        result = project.run("--ctx-cache", *how)
+        result = project.run("--ctx-cache")
         result.assert_outcomes(passed=2)
         if value != "https://one.example":
             result.stdout.fnmatch_lines(["answers*0 hit, 2 miss", "missed*2 env: API_BASE"])
         result.stdout.fnmatch_lines(["identity*model stub-1, env API_BASE, OTHER"])
         assert len(project.calls()) == 2
-        again = project.run("--ctx-cache", *how)
+        again = project.run("--ctx-cache")
         again.stdout.fnmatch_lines(["answers*2 hit, 0 miss*"])
         shown = result.stdout.str() + again.stdout.str() + everything_written(project)
         assert ".example" not in shown
@@ -97,10 +95,10 @@ def test_agent_fixture_that_sets_a_variable_is_refused(project: Project) -> None
     assert project.calls() == []
 
 
-def test_variable_with_a_value_is_refused_without_showing_it(project: Project, how: list[str]) -> None:
+def test_variable_with_a_value_is_refused_without_showing_it(project: Project) -> None:
     """``NAME=value`` in the ini file is a usage error that doesn't repeat the value."""
     add_option(project, "ctx_agent_env = API_KEY=hunter2")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["ERROR: ini option ctx_agent_env: 'API_KEY' is followed by a value*"])
     assert "hunter2" not in result.stderr.str() + result.stdout.str()

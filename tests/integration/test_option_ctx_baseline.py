@@ -44,12 +44,12 @@ def test_one_flip_under_the_same_key_is_noise(suite: CaseSuite) -> None:
     )
 
 
-def test_many_flips_under_the_same_key_are_drift(suite: CaseSuite, how: list[str]) -> None:
+def test_many_flips_under_the_same_key_are_drift(suite: CaseSuite) -> None:
     """20 of 60 flips under the same keys are drift: red, with the list of what is not hashed."""
     suite.make(60)
-    suite.record(*how).assert_outcomes(passed=60)
+    suite.record().assert_outcomes(passed=60)
     suite.flip(range(20))
-    result = suite.hold("--no-cache", *how)
+    result = suite.hold("--no-cache")
     result.assert_outcomes(passed=40, xfailed=20)
     assert result.ret == RED
     result.stdout.fnmatch_lines(
@@ -534,17 +534,19 @@ def anyio_backend():
     return "asyncio"
 """
 
+ANYIO = ("-p", "anyio")
+
 
 @pytest.mark.parametrize("module", [MARKED, MARKED_ASYNC], ids=["sync", "async"])
 def test_python_tests(suite: CaseSuite, module: str) -> None:
     """Cases that Python tests run are confirmed, excused and judged as golden items are."""
     suite.make(5, wrong=[0])
     suite.write("test_marked.py", module)
-    suite.record().assert_outcomes(passed=4, failed=1, deselected=5)
+    suite.record(*ANYIO).assert_outcomes(passed=4, failed=1, deselected=5)
     suite.edit_rule()
     suite.flip([1])
     suite.flip([2], 0, 1, 1, 1, 1)
-    result = suite.hold("-rxf")
+    result = suite.hold("-rxf", *ANYIO)
     result.assert_outcomes(passed=2, failed=1, xfailed=2, deselected=5)
     assert result.ret == RED
     assert len(suite.calls()) == 5 + 2 * 4
@@ -552,7 +554,7 @@ def test_python_tests(suite: CaseSuite, module: str) -> None:
         ["gate*RED: 1 case worse*c01", "REGRESSION c01:*", "NOISE*c02*", "KNOWN FAILING c00*"]
     )
     drop_case(suite, 4)
-    result = suite.hold()
+    result = suite.hold(*ANYIO)
     assert result.ret == RED
     result.stdout.fnmatch_lines(["*1 case gone from a full run: c04"])
 
@@ -671,9 +673,7 @@ def test_other_exit_statuses_stay(suite: CaseSuite, module: str, arguments: list
     suite.edit_rule()
     suite.write("test_a.py", module)
     # As a process of its own: pytester lets no Ctrl-C end a run in this one.
-    result = suite.pytester.runpytest_subprocess(
-        "--import-mode=importlib", "--ctx-cache", "--ctx-baseline=base.json", *arguments
-    )
+    result = suite.run_apart("--ctx-cache", "--ctx-baseline=base.json", *arguments)
     assert result.ret == status
 
 

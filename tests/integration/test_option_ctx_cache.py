@@ -177,20 +177,18 @@ def ctx_agent():
 
 
 @pytest.mark.parametrize(("agent", "n_calls"), [(", inputs", 1), ("", 0), (", case", 1), (", **rest", 1)])
-def test_inputs_are_in_the_key_where_the_agent_names_them(
-    project: Project, how: list[str], agent: str, n_calls: int
-) -> None:
+def test_inputs_are_in_the_key_where_the_agent_names_them(project: Project, agent: str, n_calls: int) -> None:
     """An edit of ``inputs`` is a miss if the agent names inputs or case (or takes anything), else a hit."""
     project.write("conftest.py", INPUTS_CONFTEST.format(assembler=", inputs", agent=agent))
     project.write(
         "golden.yaml",
         "cases:\n  - {id: a, question: q, match: scalar, expected: {rows: [[1]]}, inputs: {tenant: acme}}\n",
     )
-    project.run("--ctx-cache", *how).assert_outcomes(passed=1)
-    project.run("--ctx-cache", *how).assert_outcomes(passed=1)
+    project.run("--ctx-cache").assert_outcomes(passed=1)
+    project.run("--ctx-cache").assert_outcomes(passed=1)
     assert len(project.calls()) == 1
     project.edit("golden.yaml", "acme", "bolt")
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     assert len(project.calls()) == n_calls
     if n_calls:
         result.stdout.fnmatch_lines(["missed*1 *inputs*" if "case" not in agent else "missed*1 case"])

@@ -27,11 +27,11 @@ def changed(suite: CaseSuite) -> CaseSuite:
     [(2, (0, 1, 0), 2), (1, (0, 0), 2), (9, (0, 1, 1, 1, 1, 0, 0, 0, 0, 0), 6)],
 )
 def test_most_of_all_samples_decide(
-    changed: CaseSuite, how: list[str], n: int, answers: tuple[int, ...], n_failed: int
+    changed: CaseSuite, n: int, answers: tuple[int, ...], n_failed: int
 ) -> None:
     """N further answers are asked for, for flips only, and most of all must fail."""
     changed.flip([2], *answers)
-    result = changed.hold(f"--ctx-confirm={n}", *how)
+    result = changed.hold(f"--ctx-confirm={n}")
     result.assert_outcomes(passed=3, failed=1)
     assert result.ret == RED
     asked = [call for call in changed.calls() if call.startswith("c02")]

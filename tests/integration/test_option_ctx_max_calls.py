@@ -58,11 +58,11 @@ def test_calls_are_exact(many: Project, workers: list[str]) -> None:
     assert len(many.calls()) == 7
 
 
-def test_no_call_at_all(many: Project, how: list[str]) -> None:
+def test_no_call_at_all(many: Project) -> None:
     """``--ctx-max-calls=0`` asks nobody: hits pass, all else skips."""
-    many.run("--ctx-cache", "--ctx-max-calls=1", *how).assert_outcomes(passed=1, skipped=11)
+    many.run("--ctx-cache", "--ctx-max-calls=1").assert_outcomes(passed=1, skipped=11)
     many.calls()
-    many.run("--ctx-cache", "--ctx-max-calls=0", *how).assert_outcomes(passed=1, skipped=11)
+    many.run("--ctx-cache", "--ctx-max-calls=0").assert_outcomes(passed=1, skipped=11)
     assert many.calls() == []
 
 

@@ -12,7 +12,19 @@ if TYPE_CHECKING:
 OK, RED, USAGE = pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.USAGE_ERROR
 
 
-@pytest.mark.parametrize("least", ["0.8", "80%", ".8", "0", "0.80"])
+@pytest.mark.parametrize(
+    ("least", "how"),
+    [
+        ("0.8", "plain"),
+        ("0.8", "xdist"),
+        ("0.8", "without-xdist"),
+        ("80%", "plain"),
+        (".8", "plain"),
+        ("0", "plain"),
+        ("0.80", "plain"),
+    ],
+    indirect=["how"],
+)
 def test_reached_share_is_green(suite: CaseSuite, how: list[str], least: str) -> None:
     """Cases that fail are expected to, and a share that is reached, even just, leaves the run green."""
     suite.make(5, wrong=[1])

@@ -103,24 +103,24 @@ def test_accuracy_and_report_by_model(told: Project) -> None:
     assert "`orders[small]`" in (told.path / "run.md").read_text(encoding="utf-8")
 
 
-def test_fixture_gets_the_model_of_its_item(by_fixture: Project, how: list[str]) -> None:
+def test_fixture_gets_the_model_of_its_item(by_fixture: Project) -> None:
     """An agent fixture that asks for ``ctx_model`` is built for each model, in whatever order items run."""
-    by_fixture.run(MODELS, *how).assert_outcomes(passed=4)
+    by_fixture.run(MODELS).assert_outcomes(passed=4)
     assert by_fixture.calls() == ALL_CALLS
-    by_fixture.run("--ctx-models=large", *how).assert_outcomes(passed=2)
+    by_fixture.run("--ctx-models=large").assert_outcomes(passed=2)
     assert by_fixture.calls() == ALL_CALLS[:2]
-    by_fixture.run(*how).assert_outcomes(passed=2)
+    by_fixture.run().assert_outcomes(passed=2)
     assert by_fixture.calls() == ["stub-1: How many customers?", "stub-1: How many orders?"]
 
 
-def test_session_scoped_agent_that_asks_for_the_model(by_fixture: Project, how: list[str]) -> None:
+def test_session_scoped_agent_that_asks_for_the_model(by_fixture: Project) -> None:
     """A fixture of a wider scope can't know each test's model: an error says what to do about it."""
     by_fixture.edit(
         "conftest.py", "@pytest.fixture\ndef ctx_agent", "@pytest.fixture(scope='session')\ndef ctx_agent"
     )
-    by_fixture.run(*how).assert_outcomes(passed=2)
+    by_fixture.run().assert_outcomes(passed=2)
     by_fixture.calls()
-    result = by_fixture.run(MODELS, "-rE", *how)
+    result = by_fixture.run(MODELS, "-rE")
     result.assert_outcomes(errors=4)
     result.stdout.fnmatch_lines(
         [
@@ -205,14 +205,14 @@ def test_answer(ctx_case, ctx_trace, ctx_model):
 """
 
 
-def test_marker_tests_run_once_a_model(told: Project, how: list[str]) -> None:
+def test_marker_tests_run_once_a_model(told: Project) -> None:
     """A test with the marker has parameters ``id-model``, and each knows its model."""
     told.write("test_marked.py", MARKED)
     result = told.run("--co", "-q", MODELS, "test_marked.py")
     result.stdout.fnmatch_lines(["*test_answer[[]orders-small]", "*test_answer[[]orders-large]"])
-    told.run("--ctx-cache", MODELS, *how).assert_outcomes(passed=4, deselected=0 if "-n2" in how else 4)
+    told.run("--ctx-cache", MODELS).assert_outcomes(passed=4, deselected=4)
     assert told.calls() == ALL_CALLS
-    told.run("--ctx-cache", MODELS, *how).assert_outcomes(passed=4, deselected=0 if "-n2" in how else 4)
+    told.run("--ctx-cache", MODELS).assert_outcomes(passed=4, deselected=4)
     assert told.calls() == []
 
 

@@ -45,15 +45,15 @@ def test_skip_skips(unbuildable: Project, how: list[str]) -> None:
     assert "built!" not in result.stdout.str()
 
 
-def test_hits_are_replayed_and_nothing_is_written(project: Project, how: list[str]) -> None:
+def test_hits_are_replayed_and_nothing_is_written(project: Project) -> None:
     """Stored answers are scored as usual; the estimate of a miss is the mean of what such answers cost."""
     project.edit("conftest.py", "import pytest\n", "import pytest\nfrom pytest_ctxfp import AgentResult\n")
     project.edit("conftest.py", "return answers[question]", "return AgentResult(answers[question], cost=0.5)")
-    project.run("--ctx-cache", *how)
+    project.run("--ctx-cache")
     before = [(path.name, path.read_bytes()) for path in project.traces()]
     project.edit("golden.yaml", "How many orders?", "How many orders now?")
     project.calls()
-    result = project.run("--ctx-on-miss=fail", *how)
+    result = project.run("--ctx-on-miss=fail")
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(
         ["no stored answer (question; context: Question (+4 bytes)); asking would cost about 0.5000 USD"]

@@ -113,12 +113,12 @@ def test_skipped_case_adds_no_label(repeated: Repeated) -> None:
     result.stdout.fnmatch_lines(["flaky      orders: 1 of 2 passed"])
 
 
-def test_failure_says_how_many_samples_failed(repeated: Repeated, how: list[str]) -> None:
+def test_failure_says_how_many_samples_failed(repeated: Repeated) -> None:
     """The failure shows the first sample that failed, though the first passed, and says how many did."""
     only_orders(repeated.project, 0.8)
     repeated.answer([99, 97, 96])
-    repeated.project.run("--ctx-cache", "--ctx-repeat=3", *how)
-    result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", "-rf", *how)
+    repeated.project.run("--ctx-cache", "--ctx-repeat=3")
+    result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", "-rf")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
@@ -149,18 +149,18 @@ def test_the_command_that_asks_again_asks_all_samples(repeated: Repeated) -> Non
     assert repeated.project.calls() == [f"{ORDERS} 0", f"{ORDERS} 1"]
 
 
-def test_errored_sample_makes_an_error_and_the_others_are_stored(repeated: Repeated, how: list[str]) -> None:
+def test_errored_sample_makes_an_error_and_the_others_are_stored(repeated: Repeated) -> None:
     """A sample whose call fails makes the case an ERROR; the next run asks for that sample alone."""
     project = repeated.project
     repeated.answer([99, 99, 99])
     project.edit("conftest.py", "return answers", "assert sample != 1, 'down'\n        return answers")
-    result = project.run("--ctx-cache", "--ctx-repeat=3", "-rE", *how)
+    result = project.run("--ctx-cache", "--ctx-repeat=3", "-rE")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["cases*2: 0 passed, 0 failed, 2 errors", "ERROR golden.yaml::orders*down*"])
     assert len(project.calls()) == 6
     assert len(project.traces()) == 4
     project.edit("conftest.py", "assert sample != 1, 'down'", "pass")
-    project.run("--ctx-cache", "--ctx-repeat=3", *how).assert_outcomes(passed=2)
+    project.run("--ctx-cache", "--ctx-repeat=3").assert_outcomes(passed=2)
     assert project.calls() == [f"{CUSTOMERS} 1", f"{ORDERS} 1"]
 
 
@@ -298,13 +298,13 @@ ASYNC_TEST = PYTHON_TEST.replace("def test", "@pytest.mark.asyncio\nasync def te
 )
 
 
-def test_python_test_sees_all_samples(repeated: Repeated, how: list[str]) -> None:
+def test_python_test_sees_all_samples(repeated: Repeated) -> None:
     """``ctx_trace`` resolves all samples; ``check()`` weighs them together."""
     repeated.project.write("test_answers.py", PYTHON_TEST)
     repeated.answer([99, 97, 99])
     for n_calls in (6, 0):
-        result = repeated.project.run("--ctx-cache", "--ctx-repeat=3", *how)
-        result.assert_outcomes(passed=1, failed=1, deselected=0 if "-n2" in how else 2)
+        result = repeated.project.run("--ctx-cache", "--ctx-repeat=3")
+        result.assert_outcomes(passed=1, failed=1, deselected=2)
         result.stdout.fnmatch_lines(
             ["*samples    1 of 3 failed; this is sample 1 of 0 to 2", "cases*2: 1 passed, 1 failed"]
         )

@@ -74,9 +74,9 @@ def test_several_reports_at_once(mixed: Project) -> None:
     assert markdown.startswith("### ctxfp: 1 of 4 cases passed\n")
 
 
-def test_json_has_each_case_with_what_became_of_it(mixed: Project, how: list[str]) -> None:
+def test_json_has_each_case_with_what_became_of_it(mixed: Project) -> None:
     """Cases stand in the file's order, those without an answer too, with states that say what happened."""
-    mixed.run("--ctx-cache", *REPORTS, *how)
+    mixed.run("--ctx-cache", *REPORTS)
     report = read_report(mixed)
     assert [case["id"] for case in report["cases"]] == ["passes", "fails", "skipped", "expected", "broken"]
     assert [case["position"] for case in report["cases"]] == [0, 1, 2, 3, 4]
@@ -90,9 +90,9 @@ def test_json_has_each_case_with_what_became_of_it(mixed: Project, how: list[str
     assert {case["file"] for case in report["cases"]} == {"golden.yaml"}
 
 
-def test_json_has_the_evidence_of_an_answer(mixed: Project, how: list[str]) -> None:
+def test_json_has_the_evidence_of_an_answer(mixed: Project) -> None:
     """Key and parts, fingerprint, expectation, extracted value, hit or miss, cost, latency and turns."""
-    mixed.run("--ctx-cache", *REPORTS, *how)
+    mixed.run("--ctx-cache", *REPORTS)
     case = read_report(mixed)["cases"][0]
     (sample,) = case["samples_detail"]
     assert (mixed.path / f".ctxfp/traces/{sample['key']}.json").exists()
@@ -112,10 +112,10 @@ def test_json_has_the_evidence_of_an_answer(mixed: Project, how: list[str]) -> N
     assert case["metadata"] == {"a": "b"}
 
 
-def test_replayed_costs_stand_apart(mixed: Project, how: list[str]) -> None:
+def test_replayed_costs_stand_apart(mixed: Project) -> None:
     """A run that is replayed has spent nothing, and says what its answers took when they were given."""
-    mixed.run("--ctx-cache", "-k", "not broken", *how)
-    mixed.run("--ctx-cache", "-k", "not broken", *REPORTS, *how)
+    mixed.run("--ctx-cache", "-k", "not broken")
+    mixed.run("--ctx-cache", "-k", "not broken", *REPORTS)
     report = read_report(mixed)
     assert report["spent"] == {"answers": 0, "cost": 0, "unknown_costs": 0, "latency_ms": 0, "turns": 0}
     assert (report["replayed"]["answers"], report["replayed"]["cost"]) == (3, 0.75)
@@ -342,7 +342,7 @@ def test_other_suffix_is_a_usage_error(project: Project, path: str) -> None:
     """A suffix that no report has ends the run before anything is asked."""
     result = project.run(f"--ctx-report={path}")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--ctx-report*write a path that ends in .json or .md*"])
+    result.stderr.fnmatch_lines(["*--ctx-report*write a path that ends in .json, .md or .html*"])
     assert project.calls() == []
 
 
@@ -390,7 +390,7 @@ def test_keyboard_interrupt(mixed: Project) -> None:
         "return Agent",
         "if question == 'expected':\n            raise KeyboardInterrupt\n        return Agent",
     )
-    result = mixed.pytester.runpytest_subprocess("-p", "no:asyncio", "--ctx-cache", *REPORTS)
+    result = mixed.run_apart("--ctx-cache", *REPORTS)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     result.stdout.fnmatch_lines(["cases*3: 1 passed, 1 failed, 1 skipped"])
     report = read_report(mixed)
@@ -468,22 +468,25 @@ pytest.skip("not here", allow_module_level=True)
     "flags",
     [
         [],
+        ["-n2"],
         ["--reruns=1"],
+        ["--reruns=1", "-n2"],
         ["--ctx-tags=a,hard"],
         ["-k", "not broken"],
+        ["-k", "not broken", "-n2"],
         ["-m", "ctx_golden"],
         ["--deselect=golden.yaml::fails"],
         ["--maxfail=10"],
+        ["--maxfail=10", "-n2"],
         ["golden.yaml"],
     ],
     ids=" ".join,
 )
-@pytest.mark.parametrize("workers", [[], ["-n2"]], ids=["plain", "n2"])
-def test_normal_run_is_complete(mixed: Project, flags: list[str], workers: list[str]) -> None:
+def test_normal_run_is_complete(mixed: Project, flags: list[str]) -> None:
     """Failures, reruns, skips and deselected tests don't make a run an interrupted one."""
     mixed.write("test_skipped.py", SKIPPED_MODULE)
     mixed.write("test_plain.py", "import pytest\n\n@pytest.mark.skip\ndef test_plain(): pass\n")
-    mixed.run(*flags, *REPORTS, *workers)
+    mixed.run(*flags, *REPORTS)
     report = read_report(mixed)
     assert report["complete"]
     assert "interrupted" not in (mixed.path / "run.md").read_text(encoding="utf-8")
@@ -517,16 +520,14 @@ def test_model_of_a_suites_own_fixture(mixed: Project) -> None:
     assert [config["model"] for config in report["configs"]] == ["mine"]
 
 
-def test_case_that_a_test_never_traces(mixed: Project, how: list[str]) -> None:
+def test_case_that_a_test_never_traces(mixed: Project) -> None:
     """A marked test that passes without tracing its case leaves no entry that would look like a verdict."""
     mixed.write(
         "test_marked.py",
         "import pytest\n\n@pytest.mark.ctx_golden('golden.yaml')\n"
         "def test_lazy(ctx_case, ctx_trace):\n    assert ctx_case.id\n",
     )
-    mixed.run("test_marked.py", "-k", "passes or fails", *REPORTS, *how).assert_outcomes(
-        passed=2, deselected=0 if "-n2" in how else 3
-    )
+    mixed.run("test_marked.py", "-k", "passes or fails", *REPORTS).assert_outcomes(passed=2, deselected=3)
     assert read_report(mixed)["cases"] == []
 
 

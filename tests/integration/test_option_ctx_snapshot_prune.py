@@ -65,12 +65,11 @@ XFAILS = MODULE_A.replace("@pytest.mark.slow", "@pytest.mark.xfail(strict=False)
 BAD_FIXTURE = MODULE_A.replace("def test_one(", "@pytest.fixture\ndef bad(): assert 0\n\ndef test_one(bad, ")
 
 
-def in_ways(what: Iterable[str]) -> list[tuple[str, str]]:
+def in_ways(what: Iterable[str], *, some: Iterable[str]) -> list[tuple[str, str]]:
     """Return everything plainly, and some of it on two workers and with xdist absent."""
-    names = list(what)
     return [
-        *((name, "plain") for name in names),
-        *((name, way) for name in names[:: max(1, len(names) // 3)] for way in ("xdist", "without-xdist")),
+        *((name, "plain") for name in what),
+        *((name, way) for name in some for way in ("xdist", "without-xdist")),
     ]
 
 
@@ -105,15 +104,16 @@ RUNS: dict[str, tuple[list[str], dict[str, str]]] = {
 }
 
 
-@pytest.mark.parametrize(("run", "way"), in_ways(RUNS))
-def test_live_snapshots_are_left_alone(suite: Project, run: str, way: str) -> None:
+@pytest.mark.parametrize(
+    ("run", "how"), in_ways(RUNS, some=["-k", "one file", "--setup-plan"]), indirect=["how"]
+)
+def test_live_snapshots_are_left_alone(suite: Project, run: str, how: list[str]) -> None:
     """No partial, stopped or failing run calls a live snapshot unused, and prune deletes none."""
     arguments, files = RUNS[run]
     for name, text in files.items():
         suite.write(name, text)
     before = snapshots(suite)
-    how = {"plain": [], "xdist": ["-n2"], "without-xdist": ["-p", "no:xdist"]}[way]
-    start = suite.pytester.runpytest_subprocess if run == "Ctrl-C" else suite.run
+    start = suite.run_apart if run == "Ctrl-C" else suite.run
     result = start("--ctx-snapshot-prune", *arguments, *how)
     assert "INTERNALERROR" not in result.stdout.str() + result.stderr.str()
     assert "unused" not in result.stdout.str()
@@ -126,9 +126,9 @@ def test_runs_after_a_failure(suite: Project, flags: list[str]) -> None:
     """``--lf``, ``--sw`` and ``--ff`` after a failure leave tests out, and conclude nothing from that."""
     suite.write("tests/test_0.py", "def test_fails(): assert 0\n")
     suite.write("tests/test_a.py", FAILS_FIRST)
-    suite.pytester.runpytest_subprocess()
+    suite.run_apart()
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune", *flags)
+    result = suite.run_apart("--ctx-snapshot-prune", *flags)
     assert "pruned" not in result.stdout.str()
     assert snapshots(suite) == before
 
@@ -140,7 +140,7 @@ def test_crash_of_a_worker(suite: Project, arguments: list[str]) -> None:
     """A worker that dies takes no snapshot with it."""
     suite.write("tests/test_0.py", CRASH)
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune", *arguments)
+    result = suite.run_apart("--ctx-snapshot-prune", *arguments)
     assert "pruned" not in result.stdout.str()
     assert snapshots(suite) == before
 
@@ -159,7 +159,7 @@ def test_a_real_ctrl_c(suite: Project) -> None:
     """SIGINT in the middle of a run deletes nothing and still prints the summary of what ran."""
     suite.write("tests/test_0.py", INTERRUPTED_TEST)
     before = snapshots(suite)
-    result = suite.pytester.runpytest_subprocess("--ctx-snapshot-prune")
+    result = suite.run_apart("--ctx-snapshot-prune")
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert snapshots(suite) == before
 
@@ -180,8 +180,8 @@ FOUND: dict[str, tuple[dict[str, tuple[str, str] | None], list[str]]] = {
 }
 
 
-@pytest.mark.parametrize(("what", "way"), in_ways(FOUND))
-def test_what_is_gone_is_found_and_pruned(suite: Project, what: str, way: str) -> None:
+@pytest.mark.parametrize(("what", "how"), in_ways(FOUND, some=["class renamed"]), indirect=["how"])
+def test_what_is_gone_is_found_and_pruned(suite: Project, what: str, how: list[str]) -> None:
     """A removed test, parameter, name, check or module is said, kept, and deleted by prune with its text."""
     edits, unused = FOUND[what]
     for name, edit in edits.items():
@@ -190,7 +190,6 @@ def test_what_is_gone_is_found_and_pruned(suite: Project, what: str, way: str) -
         else:
             suite.edit(name, *edit)
     before = snapshots(suite)
-    how = {"plain": [], "xdist": ["-n2"], "without-xdist": ["-p", "no:xdist"]}[way]
     suite.run("--ctx-snapshot-create", *how)
     assert snapshots(suite).items() >= {k: v for k, v in before.items() if k.endswith(".md")}.items()
     result = suite.run(*how)

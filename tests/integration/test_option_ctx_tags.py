@@ -102,10 +102,10 @@ def test_tags_in_a_suite_without_cases(empty_project: Project) -> None:
     result.stdout.fnmatch_lines(["no case is left of 0 by tags easy: *"])
 
 
-def test_other_selections_work_on_what_is_left(tagged: Project, how: list[str]) -> None:
+def test_other_selections_work_on_what_is_left(tagged: Project) -> None:
     """``-k`` and ``--ctx-tags`` together run what both keep; the count says what runs."""
-    result = tagged.run("--ctx-tags=easy", "-k", "c2", *how)
-    result.assert_outcomes(passed=1, deselected=0 if "-n2" in how else 4)
+    result = tagged.run("--ctx-tags=easy", "-k", "c2")
+    result.assert_outcomes(passed=1, deselected=4)
     assert tagged.calls() == ["qc2"]
     result.stdout.fnmatch_lines(["selected   1 of 5 cases*"])
 
@@ -134,11 +134,11 @@ def test_plain():
 """
 
 
-def test_marked_tests_are_selected_by_their_case(tagged: Project, how: list[str]) -> None:
+def test_marked_tests_are_selected_by_their_case(tagged: Project) -> None:
     """A case that several tests run is one case, and all of its tests go or stay."""
     tagged.write("test_marked.py", MARKED)
-    result = tagged.run("--ctx-tags=easy", *how)
-    result.assert_outcomes(passed=5, deselected=0 if "-n2" in how else 11)
+    result = tagged.run("--ctx-tags=easy")
+    result.assert_outcomes(passed=5, deselected=11)
     result.stdout.fnmatch_lines(["selected   2 of 5 cases (tags easy)"])
     assert tagged.calls() == ["qc0", "qc2"]
 

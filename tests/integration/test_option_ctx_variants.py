@@ -89,16 +89,16 @@ def test_refresh_asks_for_each_variant(varied: Project) -> None:
     result.stdout.fnmatch_lines(["variants*same context in 1 case: what their answers differ in is noise"])
 
 
-def test_agent_that_names_the_variant_has_it_in_its_key(varied: Project, how: list[str]) -> None:
+def test_agent_that_names_the_variant_has_it_in_its_key(varied: Project) -> None:
     """What the agent is told decides its answer: nothing is shared then."""
     varied.edit("conftest.py", "def ask(question, context):", "def ask(question, context, variant):")
     varied.edit("conftest.py", 'log.write(question + "\\n")', 'log.write(f"{variant}: {question}\\n")')
-    result = varied.run("--ctx-cache", VARIANTS, *how)
+    result = varied.run("--ctx-cache", VARIANTS)
     result.assert_outcomes(passed=4)
     assert varied.calls() == [f"{v}: How many {what}?" for v in "ab" for what in ("customers", "orders")]
     result.stdout.no_fnmatch_line("*one answer stands for all*")
-    varied.run("--ctx-cache", VARIANTS, *how).assert_outcomes(passed=4)
-    varied.run("--ctx-cache", "--ctx-variants=b", *how).assert_outcomes(passed=2)
+    varied.run("--ctx-cache", VARIANTS).assert_outcomes(passed=4)
+    varied.run("--ctx-cache", "--ctx-variants=b").assert_outcomes(passed=2)
     assert varied.calls() == []
 
 

@@ -116,12 +116,12 @@ def test_async_agents_run_on_one_loop(project: Project, how: list[str]) -> None:
         project.run("-p", "no:asyncio", "-W", "error", *how).assert_outcomes(passed=2)
 
 
-def test_timeout_of_an_async_agent_is_an_error(project: Project, how: list[str]) -> None:
+def test_timeout_of_an_async_agent_is_an_error(project: Project) -> None:
     """A case's ``timeout`` ends an async agent: an ERROR that says how long was waited, nothing stored."""
     project.write("conftest.py", ASYNC_CONFTEST.replace("DELAY", "30"))
     text = (project.path / "golden.yaml").read_text()
     project.write("golden.yaml", text.replace("    match:", "    timeout: 0.05\n    match:"))
-    result = project.run("--ctx-cache", *how)
+    result = project.run("--ctx-cache")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines(["the agent raised TimeoutError: no answer within its timeout of 0.05 s"])
     assert project.traces() == []
@@ -467,7 +467,7 @@ def test_agent_outside_the_agent_paths_is_warned_of(project: Project) -> None:
     )
     project.write("agent/__init__.py", "")
     project.write("agent/ask.py", "def ask(question): return {'rows': [[99]]}\n")
-    result = project.pytester.runpytest_subprocess("--ctx-cache")
+    result = project.run_apart("--ctx-cache")
     assert "defines the agent" not in result.stdout.str()
 
 

@@ -42,7 +42,7 @@ def ask(question, context):
     empty_project.write(
         "my_context.py", 'def build(question):\n    return "## Question\\n" + question + "\\n"\n'
     )
-    run = empty_project.pytester.runpytest_subprocess
+    run = empty_project.run_apart
     run().stdout.fnmatch_lines(["answers*0 hit, 2 miss", "*2 passed*"])
     result = run()
     result.stdout.fnmatch_lines(["answers*2 hit, 0 miss*", "*2 passed*"])

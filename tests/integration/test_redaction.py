@@ -192,13 +192,11 @@ def test_a_bad_pattern_is_a_usage_error(leaky: Project, pattern: str) -> None:
     ("body", "message"),
     [("return None", "returned NoneType: return the text"), ("raise ValueError(text)", "raised ValueError")],
 )
-def test_a_bad_hook_is_named_and_nothing_leaks(
-    leaky: Project, how: list[str], body: str, message: str
-) -> None:
+def test_a_bad_hook_is_named_and_nothing_leaks(leaky: Project, body: str, message: str) -> None:
     """A hook that fails makes its cases errors that name it: no call is paid, nothing is written or shown."""
     leaky.write("conftest.py", CONFTEST + f"\ndef pytest_ctxfp_redact(text):\n    {body}\n")
     before = files_of(leaky)
-    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA", *how)
+    result = leaky.run("--ctx-cache", "--junitxml=junit.xml", "-rA")
     result.assert_outcomes(errors=2)
     result.stdout.fnmatch_lines([f"*hook pytest_ctxfp_redact of *conftest.py {message}*"])
     assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
@@ -233,7 +231,7 @@ def test_snapshots_hide_secrets_and_hash_them(leaky: Project) -> None:
     assert "LmW4xT9" not in texts_written(leaky, before)
 
 
-def test_calls_of_tests_are_redacted_alike_on_miss_and_hit(leaky: Project, how: list[str]) -> None:
+def test_calls_of_tests_are_redacted_alike_on_miss_and_hit(leaky: Project) -> None:
     """A helper's answer comes back without the key, from the call as from the store."""
     leaky.write("golden.yaml", "cases: []\n")
     leaky.write(
@@ -253,7 +251,7 @@ def test_raising(ctx_trace):
     )
     before = files_of(leaky)
     for _ in range(2):
-        result = leaky.run("--ctx-cache", "--junitxml=junit.xml", *how)
+        result = leaky.run("--ctx-cache", "--junitxml=junit.xml")
         result.assert_outcomes(passed=1, failed=1)
         assert "Zq7LmW4xT9" not in str(result.stdout) + texts_written(leaky, before)
     result.stdout.fnmatch_lines(["calls*1 hit*"])

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from .conftest import Project
 
+WITHOUT = [flag for name in ("anyio", "hypothesispytest", "rerunfailures") for flag in ("-p", f"no:{name}")]
 CONFTEST = """
 import asyncio
 import os
@@ -209,7 +210,7 @@ async def test_same(same_case, ctx_trace):
     assert sorted(outcome.hit for outcome in outcomes) == [False, True, True, True, True]
 """
     write_suite(project, tests, n_processes=1)
-    result = project.pytester.runpytest_subprocess("--ctx-cache", "-p", "no:hypothesispytest")
+    result = project.pytester.runpytest_subprocess("--ctx-cache", *WITHOUT)
     result.assert_outcomes(passed=1)
     assert len(project.calls()) == 1
 
@@ -281,7 +282,7 @@ def test_a_hanging_holder_is_waited_for_as_long_as_the_case_may_take(project: Pr
 
 def start(folder: Path) -> subprocess.Popen[str]:
     """Start a plain run."""
-    command = [sys.executable, "-m", "pytest", "--ctx-cache", "-q", "-p", "no:hypothesispytest"]
+    command = [sys.executable, "-m", "pytest", "--ctx-cache", "-q", *WITHOUT]
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
     return subprocess.Popen(command, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True)
 

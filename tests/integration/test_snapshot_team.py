@@ -62,12 +62,12 @@ def test_of_reruns_the_last_attempt_wins(empty_project: Project, how: list[str])
     assert text.read_text() == "## A\nattempt 2\n"
 
 
-def test_modules_of_the_same_name(empty_project: Project, how: list[str]) -> None:
+def test_modules_of_the_same_name(empty_project: Project) -> None:
     """Two modules of one name in two folders keep their snapshots apart."""
     for folder in ("a", "b"):
         empty_project.write(f"{folder}/test_one.py", ONE.replace("one\\n", f"{folder}\\n"))
-    empty_project.run("--ctx-snapshot-create", *how).assert_outcomes(passed=2)
-    empty_project.run(*how).assert_outcomes(passed=2)
+    empty_project.run("--ctx-snapshot-create").assert_outcomes(passed=2)
+    empty_project.run().assert_outcomes(passed=2)
     for folder in ("a", "b"):
         [text] = (empty_project.path / folder / "__ctxfp__/test_one").iterdir()
         assert text.read_text() == f"## A\n{folder}\n## B\ntwo\n"

@@ -84,7 +84,7 @@ def test_a_missing_vocabulary_is_said_once_and_estimated(
     write_suite(empty_project, ini="ctx_tokens = tiktoken")
     empty_project.run("--ctx-snapshot-create")
     empty_project.edit("context.md", "- one fact\n", "- one fact\n- another\n")
-    result = empty_project.pytester.runpytest_subprocess()
+    result = empty_project.run_apart()
     result.stdout.fnmatch_lines(["E*~ Project Facts *~+3 tokens", "*tokens are estimated, as *"])
     assert result.stdout.str().count("tokens are estimated") == 1
 

@@ -6,7 +6,7 @@ import re
 from random import Random
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_ctxfp import KnowledgeFact, _clusters, cluster_facts
@@ -100,7 +100,6 @@ def topic_oracle(members):
 
 
 # The oracle is quadratic: how long it takes on a busy machine says nothing.
-UNHURRIED = settings(deadline=None)
 
 
 def clusters_of(facts, max_size, threshold):
@@ -165,7 +164,6 @@ WAYS = pytest.mark.parametrize(
 
 
 @WAYS
-@UNHURRIED
 @given(facts=fact_lists(), max_size=SIZES, threshold=THRESHOLDS)
 @example(facts=stuck_pairs(40), max_size=6, threshold=0.3)
 @example(facts=stuck_pairs(40), max_size=6, threshold=0.15)
@@ -182,7 +180,6 @@ def test_clusters_are_those_of_the_plain_rule(few, facts, max_size, threshold):
 
 
 @WAYS
-@UNHURRIED
 @given(seed=st.integers(0, 2**32), max_size=SIZES, threshold=THRESHOLDS)
 def test_clusters_of_many_similar_facts_are_those_of_the_plain_rule(few, seed, max_size, threshold):
     """The same holds for facts of many sizes that are partly alike, with many open clusters."""
@@ -191,7 +188,6 @@ def test_clusters_of_many_similar_facts_are_those_of_the_plain_rule(few, seed, m
         check_against_oracle(mixed(seed), max_size, threshold)
 
 
-@UNHURRIED
 @given(facts=fact_lists(), max_size=SIZES, threshold=THRESHOLDS)
 def test_each_fact_is_in_one_cluster(facts, max_size, threshold):
     """Clusters partition the facts, keep their order, and none is too large."""

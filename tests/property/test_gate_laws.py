@@ -64,7 +64,7 @@ def reports(draw: st.DrawFn, *, agents: st.SearchStrategy[str]) -> RunReport:
 
 
 # Runs are large values: on a busy machine their making alone takes longer than the usual limits.
-UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+UNHURRIED = settings(suppress_health_check=[HealthCheck.too_slow])
 ONE_AGENT = st.just("a" * 40)
 ANY_AGENT = st.sampled_from(["a" * 40, "b" * 40, "-"])
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_ctxfp import (
@@ -33,7 +33,6 @@ FACTS = st.lists(
     max_size=12,
 )
 # Ten texts of 10 kB each are what this is about, not how long a busy machine takes for them.
-UNHURRIED = settings(deadline=None)
 
 
 def every_line(text):
@@ -41,7 +40,6 @@ def every_line(text):
     return text.splitlines()
 
 
-@UNHURRIED
 @given(facts=FACTS)
 def test_chunks_cannot_be_forged(facts):
     """Lines are the clusters and the title, none is a heading, and each has as many items as facts."""
@@ -53,7 +51,6 @@ def test_chunks_cannot_be_forged(facts):
     assert [line.count("|") + 1 for line in lines] == [len(cluster.facts) for cluster in clusters]
 
 
-@UNHURRIED
 @given(facts=FACTS)
 def test_a_list_cannot_be_forged(facts):
     """Lines are the facts and the title, and none is a heading."""
@@ -63,7 +60,6 @@ def test_a_list_cannot_be_forged(facts):
     assert all(line.startswith("- ") and "|" not in line for line in lines)
 
 
-@UNHURRIED
 @given(facts=FACTS)
 def test_facts_stay_in_their_layer(facts):
     """A context that holds the facts has the same layers as one that holds none."""
@@ -72,7 +68,6 @@ def test_facts_stay_in_their_layer(facts):
         assert [layer.key for layer in layers] == ["Facts", "Question"]
 
 
-@UNHURRIED
 @given(facts=FACTS)
 def test_a_topic_ends_where_its_bracket_does(facts):
     """A topic holds no bracket, so what follows the first one is the items."""
@@ -86,7 +81,6 @@ def test_a_topic_ends_where_its_bracket_does(facts):
         assert len(keys) == len(cluster.facts)
 
 
-@UNHURRIED
 @given(facts=FACTS)
 def test_every_part_is_short(facts):
     """No fact takes more than three cut texts and what separates them."""
@@ -94,7 +88,6 @@ def test_every_part_is_short(facts):
     assert all(len(line) <= len("- /=") + 3 * 201 for line in lines)
 
 
-@UNHURRIED
 @given(facts=FACTS, max_facts=st.integers(0, 12), n=st.integers(1, 7))
 def test_a_wake_up_layer_never_costs_more_than_the_list(facts, max_facts, n):
     """Whatever counts the tokens, the layer has at most as many as the flat rendering of its facts."""

@@ -76,6 +76,8 @@ def full_report() -> RunReport:
         recorded_at="2026-11-30T18:22:04+00:00",
         recorded_by="pytest-ctxfp 0.1.0",
         manifests={"b" * 40: {"agent.md": "d" * 40}},
+        mode="auto",
+        texts={"e" * 16: "- a fact\n"},
         notes=("a note",),
     )
 
@@ -170,21 +172,24 @@ def test_figures_by_model_and_variant() -> None:
 )
 def test_long_answers_are_cut(value: object) -> None:
     """An answer beyond 64 kB is cut to a text that fits, and marked, since it can't be scored again."""
-    answer, cut = fit_answer(value)
-    assert cut
+    answer, n_bytes = fit_answer(value)
+    assert n_bytes == len(
+        json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "surrogatepass")
+    )
     assert isinstance(answer, str)
     assert len(json.dumps(answer, ensure_ascii=False).encode("utf-8", "surrogatepass")) <= MAX_ANSWER_BYTES
     read = report_from_json(
         report_to_json(RunReport(cases=(make_case(samples=(make_sample(answer=value),)),)))
     )
     assert read.cases[0].samples[0].answer_cut
+    assert read.cases[0].samples[0].answer_bytes == n_bytes
     assert report_from_json(report_to_json(read)) == read
 
 
 def test_answers_of_exactly_the_limit_stay() -> None:
     """64 kB of JSON are kept whole."""
     value = "x" * (MAX_ANSWER_BYTES - 2)
-    assert fit_answer(value) == (value, False)
+    assert fit_answer(value) == (value, None)
 
 
 def test_lone_surrogates_reach_the_file() -> None:
