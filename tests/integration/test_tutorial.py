@@ -46,7 +46,9 @@ class Reader:
         self.folder = folder
         self.place = programs / "place"
         self.environment = {
-            **{name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"},
+            **os.environ,
+            # Byte code counts as current where an edit of the same second leaves the size as it was.
+            "PYTHONDONTWRITEBYTECODE": "1",
             "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}",
             "HOME": str(programs),
             "GIT_CONFIG_NOSYSTEM": "1",
