@@ -12,6 +12,7 @@ from pathlib import Path
 from pytest_ctxfp import golden_schema
 
 README = Path(__file__).parents[1] / "README.md"
+JSON_LINES = "a case: see $defs/case"
 REPOSITORY_FILES = re.compile(r"\]\((?:docs/)([\w-]+\.md(?:#[\w-]*)?)\)")
 
 _MARK = re.compile(r"^<!-- generated: (.+) -->$", flags=re.MULTILINE)
@@ -61,7 +62,7 @@ def render_golden_reference() -> str:
     pieces = []
     for name, title in _PARTS:
         part = schema["$defs"][name] if name else schema
-        pieces.append(f"### {title}\n\n{part['description']}")
+        pieces.append(f"### {title}\n\n{part['description'].replace(JSON_LINES, 'a case')}")
         required = part.get("required", [])
         pieces += [
             _render_key(key, value, schema, anchor=f"{name or 'top'}-{key}", is_required=key in required)

@@ -90,7 +90,6 @@ def _starter_files(folder: Path, project: Project) -> Iterator[_StarterFile]:
     keep = "keep yours"
     schema = home / SCHEMA_FILE
     golden = point_yaml_to(GOLDEN, schema.as_posix())
-    ignored = f"{IGNORED}\n"
     yield _StarterFile(path=Path("conftest.py"), text=CONFTEST, remedy="add to it", lines=CONFTEST)
     yield _StarterFile(path=Path("my_context.py"), text=MY_CONTEXT, remedy="conftest.py calls its build()")
     yield _StarterFile(path=Path("my_agent.py"), text=MY_AGENT, remedy="conftest.py calls its ask()")
@@ -100,7 +99,7 @@ def _starter_files(folder: Path, project: Project) -> Iterator[_StarterFile]:
     )
     if _takes_pytest_ini(project):
         yield _StarterFile(path=Path("pytest.ini"), text=_pytest_ini(), remedy=keep)
-    yield _StarterFile(path=home / ".gitignore", text=ignored, remedy="add to it", lines=ignored)
+    yield _StarterFile(path=home / ".gitignore", text=IGNORED, remedy="add to it", lines=IGNORED)
     yield _StarterFile(path=home / WORKFLOW_PATH, text=WORKFLOW, remedy=keep)
 
 

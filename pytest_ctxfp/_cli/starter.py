@@ -126,7 +126,10 @@ jobs:
           key: ctxfp-${{ github.ref_name }}-${{ github.run_id }}
 """
 
-IGNORED = ".ctxfp/"
+IGNORED = """\
+.ctxfp/
+__pycache__/
+"""
 WORKFLOW_PATH = ".github/workflows/ctxfp.yml"
 
 

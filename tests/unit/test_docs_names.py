@@ -94,7 +94,7 @@ def test_the_reference_tells_the_defaults() -> None:
         assert ("=" in flag) == takes_value, flag
         assert ("repeatable" in row) == (options.get("action") == "append"), row
         for choice in options.get("choices", ()):  # type: ignore[attr-defined] # a tuple of texts
-            assert choice in flag
+            assert f"`{choice}`" in row
 
 
 @pytest.mark.parametrize("name", ALL)
