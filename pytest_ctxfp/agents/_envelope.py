@@ -25,7 +25,7 @@ def read_output(text: str) -> AgentResult:
         ValueError: nothing was printed, or the envelope holds an error or no answer.
     """
     if not text.strip():
-        message = "it printed nothing: let it print the answer to standard output"
+        message = "it printed nothing: print the answer to standard output"
         raise ValueError(message)
     envelope = _find_envelope(text)
     if envelope is None:

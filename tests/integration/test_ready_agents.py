@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -88,6 +89,45 @@ def test_async_command_in_golden_items(project: Project) -> None:
     project.run("--ctx-cache").assert_outcomes(passed=2)
     project.run("--ctx-on-miss=fail").assert_outcomes(passed=2)
     assert len(project.calls()) == 2
+
+
+LEAVE_GRANDCHILD = """
+import pathlib, subprocess, sys, time
+mark = pathlib.Path(__file__).parent / "mark"
+later = "import pathlib, sys, time; time.sleep(1.5); pathlib.Path(sys.argv[1]).write_text('alive')"
+subprocess.Popen([sys.executable, "-c", later, str(mark)])
+time.sleep(30)
+"""
+
+
+def test_timeout_of_a_case_kills_an_async_command(project: Project) -> None:
+    """A case's own timeout is an error, and neither the program nor what it started is left."""
+    project.write("bot.py", LEAVE_GRANDCHILD)
+    project.write("conftest.py", COMMAND_CONFTEST.format(kind="AsyncCommandAgent", more=[]))
+    project.write("golden.yaml", "cases: [{id: a, question: q, timeout: 0.5, expected: {rows: [[1]]}}]\n")
+    started = time.monotonic()
+    result = project.run("--ctx-cache")
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*no answer within its timeout of 0.5 s*"])
+    assert time.monotonic() - started < 10
+    time.sleep(1.6)
+    assert not (project.path / "mark").exists()
+    assert project.traces() == []
+
+
+def test_async_endpoint_in_golden_items(
+    project: Project, serve_chat: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An async agent of an endpoint that is busy at first is asked once a case, and then never."""
+    monkeypatch.setenv("OPENAI_API_KEY", SECRET)
+    answer = {"choices": [{"message": {"content": '{"rows": [[99]]}'}, "finish_reason": "stop"}]}
+    conftest = CHAT_CONFTEST.replace("ChatAgent", "AsyncChatAgent")
+    with serve_chat((429, {"Retry-After": "0"}, b"busy"), answer) as server:
+        project.write("conftest.py", conftest.format(url=server.url, temperature=0))
+        project.run("--ctx-cache").assert_outcomes(passed=1, failed=1)
+        assert len(server.asked) == 3
+        project.run("--ctx-on-miss=fail").assert_outcomes(passed=1, failed=1)
+        assert len(server.asked) == 3
 
 
 def test_failing_command_is_an_error_and_not_stored(project: Project) -> None:

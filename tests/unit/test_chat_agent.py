@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import socket
+import subprocess
+import sys
 import threading
 import time
 from datetime import datetime, timedelta, timezone
@@ -12,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_ctxfp import AgentError
+from pytest_ctxfp import AgentError, CtxfpError
 from pytest_ctxfp.agents import AsyncChatAgent, ChatAgent
 from pytest_ctxfp.agents._retries import Retries, seconds_of
 
@@ -329,6 +331,24 @@ def test_building_does_nothing_and_says_what_the_key_holds() -> None:
     limits: dict[str, Any] = {"timeout": 1, "retries": 0, "max_concurrency": 1, "api_key_env": "X"}
     other = ChatAgent("http://nowhere.invalid/v1", "m", **limits)
     assert other.key_parts() == {"params": params}
+
+
+def test_httpx_waits_for_the_first_question() -> None:
+    """Importing and building agents loads no HTTP client and no event loop."""
+    code = (
+        "import sys; from pytest_ctxfp.agents import ChatAgent, CommandAgent;"
+        "ChatAgent('https://x', 'm').key_parts(); CommandAgent(['x']).key_parts();"
+        "print(sorted({'httpx', 'asyncio', 'ssl', 'tempfile'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "[]\n"
+
+
+def test_httpx_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without httpx the first question says how to get it."""
+    monkeypatch.setitem(sys.modules, "httpx", None)
+    with pytest.raises(CtxfpError, match=r"pip install 'pytest-ctxfp\[http\]'"):
+        ask(ChatAgent("https://x", "m"))
 
 
 @pytest.mark.parametrize(
