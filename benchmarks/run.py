@@ -19,6 +19,7 @@ import statistics
 import sys
 import tempfile
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -214,9 +215,11 @@ def measure_start_up(folder: Path, sizes: Sizes) -> Iterator[Row]:
     """Yield row 8: what an empty folder takes longer, in milliseconds of processor time."""
     empty = folder / "empty"
     empty.mkdir()
+    others = {entry.name for entry in entry_points(group="pytest11")} - {"ctxfp"}
+    alone = ["--collect-only", *(flag for name in sorted(others) for flag in ("-p", f"no:{name}"))]
     run = {
-        "without": lambda: run_pytest(empty, "--collect-only", "-p", "no:ctxfp", plugins=None, codes=(5,)),
-        "with": lambda: run_pytest(empty, "--collect-only", plugins=None, codes=(5,)),
+        "without": lambda: run_pytest(empty, *alone, "-p", "no:ctxfp", plugins=None, codes=(5,)),
+        "with": lambda: run_pytest(empty, *alone, plugins=None, codes=(5,)),
     }
     interleave(run, 1)
     times = interleave(run, sizes.starts)
