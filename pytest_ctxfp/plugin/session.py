@@ -58,7 +58,7 @@ class ReportHooks:
         self._config = config
         self._is_worker = hasattr(config, "workerinput")
         self._is_complete = True
-        self._is_verbose = config.get_verbosity() > 0
+        self._is_verbose = config.getoption("verbose", 0) > 0  # absent with -p no:terminal
         self._facts = RunFacts()
         self._faults: list[str] = []
         self._verdict: RunVerdict | None = None
