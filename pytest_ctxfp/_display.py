@@ -20,7 +20,8 @@ def escape_line(text: str, *, limit: int | None = None) -> str:
         text: anything.
         limit: cut to this many characters, the last being ``…``; None for the whole text.
     """
-    escaped = _UNPRINTABLE.sub(_escape, text)
+    # Cut before escaping, too: what is cut off may be megabytes.
+    escaped = _UNPRINTABLE.sub(_escape, text if limit is None else text[: limit + 1])
     return escaped if limit is None or len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 

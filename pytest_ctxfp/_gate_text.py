@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._display import escape_line, plural
 from pytest_ctxfp._gate_model import Verdict
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import format_interval, format_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -117,7 +117,7 @@ def describe_accuracy(result: GateResult) -> list[str]:
         return []
     n = len(pairs)
     before, now = (sum(pair[side] for pair in pairs) for side in (0, 1))
-    intervals = ", ".join(" to ".join(map(format_percent, wilson_interval(k, n))) for k in (before, now))
+    intervals = ", ".join(format_interval(k, n) for k in (before, now))
     shares = f"{format_percent(before / n)} -> {format_percent(now / n)}"
     return [f"{shares} ({before} -> {now} of {n}; 95% intervals {intervals})"]
 
@@ -138,7 +138,7 @@ def _describe_group(flips: Flips) -> str:
 
 
 def _block(label: str, lines: Iterable[str]) -> list[str]:
-    found = [escape_line(line[: _MAX_LINE + 1], limit=_MAX_LINE) for line in lines]
+    found = [escape_line(line, limit=_MAX_LINE) for line in lines]
     labels = [label, *[""] * len(found)]
     return [f"{name:<{_LABEL_WIDTH - 1}} {line}" for name, line in zip(labels, found, strict=False)]
 

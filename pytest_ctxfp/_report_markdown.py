@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._gate_text import describe_case, describe_evidence, describe_flips, format_p
 from pytest_ctxfp._report import case_namer
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import format_interval, format_percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -89,8 +89,7 @@ def _summary(report: RunReport, totals: Totals) -> str:
 
 
 def _interval(totals: Totals) -> str:
-    low, high = wilson_interval(min(totals.accuracy, 1.0) * totals.n, totals.n)
-    return f"95% interval {format_percent(low)} to {format_percent(high)}"
+    return f"95% interval {format_interval(min(totals.accuracy, 1.0) * totals.n, totals.n)}"
 
 
 def _gate_block(gate: GateResult) -> list[str]:
@@ -179,8 +178,7 @@ def _usage_row(label: str, usage: Usage) -> str:
 
 def _code(text: str, limit: int = 1_000) -> str:
     """Return a text in a code span that nothing in it can end, and no cell of a table either."""
-    # Cut before escaping, too: what is cut off may be megabytes.
-    shown = escape_line(text[: limit + 1], limit=limit).replace("`", "'").replace("|", "¦").strip()
+    shown = escape_line(text, limit=limit).replace("`", "'").replace("|", "¦").strip()
     return f"`{shown}`" if shown else "-"
 
 

@@ -175,6 +175,16 @@ def _check_count(name: str, value: int) -> None:
         raise ValueError(message)
 
 
+def format_interval(passes: float, n: int) -> str:
+    """Return the 95 % interval (Wilson) of a share as people read it: ``83.2% to 95.8%``.
+
+    Args:
+        passes: 0..n; pass rates of cases may add up to a fraction.
+        n: at least 1.
+    """
+    return " to ".join(map(format_percent, wilson_interval(passes, n)))
+
+
 def format_percent(share: float) -> str:
     """Return a share as a percentage that says 0 or 100 only where it is exactly that.
 

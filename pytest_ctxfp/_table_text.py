@@ -22,7 +22,7 @@ def show_cell(cell: object, *, limit: int = MAX_CELL) -> str:
         cell: any JSON value; other objects by ``repr``.
         limit: cut to this many characters, the last being ``…``.
     """
-    return escape_line(cell[: limit + 1] if isinstance(cell, str) else _spell(cell), limit=limit)
+    return escape_line(cell if isinstance(cell, str) else _spell(cell), limit=limit)
 
 
 def quote_cell(cell: object, *, limit: int = MAX_CELL) -> str:

@@ -178,7 +178,7 @@ def show_case(number: int, case: CaseReport, found: GateCase | None, desk: CaseD
         turns_key=_sort_key(fold.turns),
         tokens_key="" if context is None else str(context.n_tokens),
         question=_show_question(case),
-        reason=escape_line(fold.reason[: _MAX_REASON + 1], limit=_MAX_REASON),
+        reason=escape_line(fold.reason, limit=_MAX_REASON),
         expectation=tuple(_describe_expectation(case)),
         answers=answers,
         n_more_answers=n_more_answers,
@@ -273,7 +273,7 @@ def _show_samples(case: CaseReport) -> Iterator[SampleLine]:
             recorded_at=shorten_time(sample.recorded_at) if sample.recorded_at else UNKNOWN,
             served_model=show_name(sample.served_model or ""),
             key=show_name(sample.key or ""),
-            reason=escape_line(sample.reason[: _MAX_REASON + 1], limit=_MAX_REASON),
+            reason=escape_line(sample.reason, limit=_MAX_REASON),
             why=show_name("; ".join(sample.why)),
         )
 

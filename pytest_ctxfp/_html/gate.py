@@ -111,7 +111,7 @@ def _describe_rest(gate: GateResult, *, n_flipped: int) -> Iterator[str]:
 
 
 def _line(text: str) -> str:
-    return escape_line(text[: _MAX_LINE + 1], limit=_MAX_LINE)
+    return escape_line(text, limit=_MAX_LINE)
 
 
 def _flip_lines(groups: Mapping[str, Flips]) -> tuple[FlipLine, ...]:

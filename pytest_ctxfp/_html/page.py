@@ -12,7 +12,7 @@ from pytest_ctxfp._html.gate import show_gate
 from pytest_ctxfp._html.layers import LayerPalette
 from pytest_ctxfp._html.texts import show_name, show_seconds, show_usage
 from pytest_ctxfp._report import case_namer
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import format_interval, format_percent, wilson_interval
 from pytest_ctxfp._suite import NO_IDENTITY
 
 if TYPE_CHECKING:
@@ -124,7 +124,7 @@ def build_page(report: RunReport, gate: GateResult | None = None, baseline: RunR
         cases=cases,
         diffs=diffs,
         diffs_note=f"The first {MAX_DIFFS} changes are shown." if len(diffs) >= MAX_DIFFS else "",
-        notes=tuple(escape_line(note[: _MAX_NOTE + 1], limit=_MAX_NOTE) for note in report.notes),
+        notes=tuple(escape_line(note, limit=_MAX_NOTE) for note in report.notes),
         choices=_choices(cases),
     )
 
@@ -151,7 +151,7 @@ def _figures(report: RunReport, totals: Totals) -> Iterator[Figure]:
         yield Figure(
             label="accuracy",
             value=format_percent(min(totals.accuracy, 1.0)),
-            note=f"95% interval {_interval(totals.accuracy * totals.n, totals.n)}",
+            note=f"95% interval {format_interval(min(totals.accuracy, 1.0) * totals.n, totals.n)}",
         )
     else:
         yield Figure(label="accuracy", value="none", note="no case has a verdict")
@@ -181,11 +181,6 @@ def _describe_usage(usage: Usage, what: str) -> str:
     if usage.latency_ms:
         text += f", {show_seconds(usage.latency_ms)}"
     return f"{text}; the cost of {usage.unknown_costs:,} is not known" if usage.unknown_costs else text
-
-
-def _interval(passes: float, n: int) -> str:
-    low, high = wilson_interval(min(passes, float(n)), n)
-    return f"{format_percent(low)} to {format_percent(high)}"
 
 
 def _facts(report: RunReport, cases: tuple[CaseRow, ...]) -> Iterator[tuple[str, str]]:
@@ -261,7 +256,7 @@ def _accuracy_row(name: str, passes: float, n: int) -> AccuracyRow:
         name=show_name(name),
         n=f"{n:,}",
         accuracy=format_percent(passes / n),
-        interval=_interval(passes, n),
+        interval=format_interval(passes, n),
         share=f"{passes / n * 100:.2f}",
         low=f"{low * 100:.2f}",
         high=f"{high * 100:.2f}",

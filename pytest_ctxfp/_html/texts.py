@@ -48,7 +48,7 @@ def show_text(text: str, *, limit: int = MAX_TEXT, where: str = "in the JSON rep
 
 def show_name(text: str) -> str:
     """Return a name on one line, cut with ``…``."""
-    return escape_line(text[: MAX_NAME + 1], limit=MAX_NAME)
+    return escape_line(text, limit=MAX_NAME)
 
 
 def show_value(value: JSONValue) -> str:

@@ -15,6 +15,7 @@ import pytest
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._fold import sum_known
 from pytest_ctxfp.plugin.case_runs import run_of
+from pytest_ctxfp.plugin.options import GOLDEN_SUFFIXES
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Sequence
@@ -23,8 +24,6 @@ if TYPE_CHECKING:
 
 FIRST_BEAT = 30.0
 """Seconds after which a test that still runs is told; then after twice as long each time."""
-
-_GOLDEN_SUFFIXES = (".yaml", ".yml", ".json", ".jsonl")
 
 
 class LiveOutput:
@@ -67,7 +66,7 @@ class LiveOutput:
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
         """Do the same for a golden item that a worker runs: of its other tests nothing is known here."""
-        if self._has_workers and Path(nodeid.partition("::")[0]).suffix in _GOLDEN_SUFFIXES:
+        if self._has_workers and Path(nodeid.partition("::")[0]).suffix in GOLDEN_SUFFIXES:
             self._heart.start(nodeid)
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:
