@@ -9,7 +9,6 @@ from pytest_ctxfp._display import escape_surrogates
 if TYPE_CHECKING:
     from pytest_ctxfp._misses import Difference
     from pytest_ctxfp._model import GoldenCase, JSONValue
-    from pytest_ctxfp._runner import Outcome
 
 
 class CaseRecord(TypedDict, total=False):
@@ -127,47 +126,9 @@ class CasesRecord(TypedDict):
 Record = CaseRecord | SnapshotRecord | TestRecord | CollectionRecord | CasesRecord
 
 
-def outcome_record(outcome: Outcome) -> CaseRecord:
-    """Return the facts of a scored answer."""
-    from pytest_ctxfp._match import has_own_scorer
-    from pytest_ctxfp._reporting import origin_of
-
-    trace = outcome.trace
-    record: CaseRecord = {
-        **_case_facts(outcome.case),
-        "state": origin_of(outcome),
-        "passed": outcome.comparison.passed,
-        "rescored": outcome.rescored,
-        "reason": escape_surrogates(outcome.comparison.reason),
-        "model": escape_surrogates(trace.model),
-        "latency_ms": trace.latency_ms,
-        "notes": [escape_surrogates(note) for note in outcome.notes],
-    }
-    add_known(
-        record,
-        passed_then=trace.passed_then,
-        served_model=trace.served_model,
-        cost=trace.cost,
-        turns=trace.turns,
-        recorded_at=trace.recorded_at,
-        key=outcome.key.hash() if outcome.is_cached else None,
-        corrupt=outcome.corrupt,
-        unstored=outcome.unstored,
-        score=outcome.comparison.score,
-        served_then=outcome.served_then,
-    )
-    add_why(record, outcome.why)
-    if has_own_scorer(outcome.case):
-        record["scorer"] = escape_surrogates(outcome.case.match)
-    if outcome.judgement is not None:
-        record["judge_hit"] = outcome.judgement.hit
-        add_known(record, judge_cost=outcome.judgement.cost)
-    return record
-
-
 def unscored_record(case: GoldenCase, state: str, reason: str) -> CaseRecord:
     """Return the facts of a case without a verdict: ``refused``, ``error`` or ``skipped``."""
-    return {**_case_facts(case), "state": state, "reason": escape_surrogates(reason)}
+    return {**case_facts(case), "state": state, "reason": escape_surrogates(reason)}
 
 
 def call_record(call_id: str) -> CaseRecord:
@@ -175,7 +136,8 @@ def call_record(call_id: str) -> CaseRecord:
     return {"kind": "call", "id": escape_surrogates(call_id), "tags": [], "state": "miss"}
 
 
-def _case_facts(case: GoldenCase) -> CaseRecord:
+def case_facts(case: GoldenCase) -> CaseRecord:
+    """Return what names a case in its records."""
     return {
         "kind": "case",
         "id": escape_surrogates(case.id),

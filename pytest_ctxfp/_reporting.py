@@ -1,10 +1,13 @@
-"""Outcomes as a report has them."""
+"""Outcomes as a report and a run's records have them."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._hashing import canonical_json
+from pytest_ctxfp._match import has_own_scorer
+from pytest_ctxfp._records import add_known, add_why, case_facts
 from pytest_ctxfp._report import CaseReport, SampleReport
 from pytest_ctxfp._suite import expectation_dict, expectation_sha
 
@@ -12,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from pytest_ctxfp._model import GoldenCase, JSONValue
+    from pytest_ctxfp._records import CaseRecord
     from pytest_ctxfp._report import Origin
     from pytest_ctxfp._runner import Outcome
 
@@ -48,6 +52,41 @@ def origin_of(outcome: Outcome) -> Origin:
     if outcome.refreshed:
         return "refreshed"
     return "miss" if outcome.is_cached else "uncached"
+
+
+def outcome_record(outcome: Outcome) -> CaseRecord:
+    """Return the facts of a scored answer."""
+    trace = outcome.trace
+    record: CaseRecord = {
+        **case_facts(outcome.case),
+        "state": origin_of(outcome),
+        "passed": outcome.comparison.passed,
+        "rescored": outcome.rescored,
+        "reason": escape_surrogates(outcome.comparison.reason),
+        "model": escape_surrogates(trace.model),
+        "latency_ms": trace.latency_ms,
+        "notes": [escape_surrogates(note) for note in outcome.notes],
+    }
+    add_known(
+        record,
+        passed_then=trace.passed_then,
+        served_model=trace.served_model,
+        cost=trace.cost,
+        turns=trace.turns,
+        recorded_at=trace.recorded_at,
+        key=outcome.key.hash() if outcome.is_cached else None,
+        corrupt=outcome.corrupt,
+        unstored=outcome.unstored,
+        score=outcome.comparison.score,
+        served_then=outcome.served_then,
+    )
+    add_why(record, outcome.why)
+    if has_own_scorer(outcome.case):
+        record["scorer"] = escape_surrogates(outcome.case.match)
+    if outcome.judgement is not None:
+        record["judge_hit"] = outcome.judgement.hit
+        add_known(record, judge_cost=outcome.judgement.cost)
+    return record
 
 
 class CasePlace(NamedTuple):

@@ -10,9 +10,9 @@ import pytest
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
-from pytest_ctxfp._records import add_known, add_why, outcome_record, unscored_record
+from pytest_ctxfp._records import add_known, add_why, unscored_record
 from pytest_ctxfp._report import SampleReport
-from pytest_ctxfp._reporting import sample_report
+from pytest_ctxfp._reporting import outcome_record, sample_report
 from pytest_ctxfp.plugin.baseline import excuse_failure, get_baseline, is_to_be_confirmed, weigh_case
 from pytest_ctxfp.plugin.case_entries import describe_case, report_case
 from pytest_ctxfp.plugin.case_runs import AUDITED
