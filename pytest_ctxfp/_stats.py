@@ -185,6 +185,11 @@ def format_interval(passes: float, n: int) -> str:
     return " to ".join(map(format_percent, wilson_interval(passes, n)))
 
 
+def format_passes(passes: float) -> str:
+    """Return a sum of pass rates as people read it, with at most four decimals: ``12000``, ``0.6667``."""
+    return f"{round(passes, 4):.15g}"
+
+
 def format_percent(share: float) -> str:
     """Return a share as a percentage that says 0 or 100 only where it is exactly that.
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from pytest_ctxfp._backend import mask_url
 from pytest_ctxfp._display import escape_line, name_reason, plural, shorten_time
 from pytest_ctxfp._modes import CacheMode
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import format_interval, format_passes, format_percent
 from pytest_ctxfp.plugin.case_folds import SummedCase, fold_cases
 from pytest_ctxfp.plugin.options import DEFAULT_MODEL
 from pytest_ctxfp.plugin.summary_lines import block, capped
@@ -379,11 +379,10 @@ def _measure_accuracy(cases: list[SummedCase]) -> list[str]:
 
 def _share(folds: list[CaseFold]) -> str:
     """Return the mean pass rate of some cases, what it is made of, and its interval."""
-    n, rates = len(folds), sum(fold.pass_rate for fold in folds)
-    low, high = wilson_interval(min(rates, n), n)
-    interval = f"95% interval {format_percent(low)} to {format_percent(high)}"
-    counted = f"{rates:.4g} of {n}"
-    return f"{format_percent(min(rates / n, 1.0))} ({counted}; {interval})"
+    n = len(folds)
+    passes = min(sum(fold.pass_rate for fold in folds), n)
+    counted = f"{format_passes(passes)} of {n}"
+    return f"{format_percent(passes / n)} ({counted}; 95% interval {format_interval(passes, n)})"
 
 
 def _list_problems(cases: list[CaseRecord]) -> list[str]:

@@ -11,6 +11,7 @@ from statsmodels.stats.multitest import multipletests
 from statsmodels.stats.proportion import proportion_confint
 
 from pytest_ctxfp._stats import (
+    format_passes,
     format_percent,
     holm,
     mcnemar_exact,
@@ -198,3 +199,12 @@ def test_holm_refuses(bad: float) -> None:
     """What is no p value is a ValueError."""
     with pytest.raises(ValueError, match="p values must be"):
         holm([0.5, bad])
+
+
+@pytest.mark.parametrize(
+    ("passes", "shown"),
+    [(10_000.0, "10000"), (12_345.5, "12345.5"), (2 / 3, "0.6667"), (0.0, "0"), (2.00001, "2")],
+)
+def test_passes_as_people_read_them(passes: float, shown: str) -> None:
+    """A sum of pass rates has at most four decimals, and no exponent however many cases there are."""
+    assert format_passes(passes) == shown
