@@ -70,7 +70,7 @@ def run_pytest(
         codes: exit statuses that are as they should be; any other ends the benchmark.
     """
     names = [] if plugins is None else [argument for name in plugins for argument in ("-p", name)]
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *names, *args]
+    command = [sys.executable, "-m", "pytest", "-q", *names, *args]
     environment = {**os.environ}
     # Byte code is kept between runs, as everywhere but in some containers.
     for variable in ("PYTEST_ADDOPTS", "PYTHONDONTWRITEBYTECODE", "CI"):

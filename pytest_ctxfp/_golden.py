@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from collections.abc import Mapping as _ABCMapping
 
+    from pytest_ctxfp._golden_copies import GoldenCopies
     from pytest_ctxfp._model import JSONValue
 
 __all__ = ["case_from_dict", "load_golden", "load_if_golden"]
@@ -97,13 +98,28 @@ def load_if_golden(path: str | os.PathLike[str]) -> GoldenSet | None:
     return _load(os.fsdecode(path), must_be_golden=False)
 
 
-def _load(path: str, *, must_be_golden: bool) -> GoldenSet | None:
+def load_with_copies(path: str, copies: GoldenCopies | None, *, must_be_golden: bool) -> GoldenSet | None:
+    """Read a file as `load_golden` does, or as `load_if_golden`, from its copy where that has the same text.
+
+    Raises:
+        GoldenError: as from these.
+    """
+    return _load(path, must_be_golden=must_be_golden, copies=copies)
+
+
+def _load(path: str, *, must_be_golden: bool, copies: GoldenCopies | None = None) -> GoldenSet | None:
     try:
-        return _load_text(path, read_file(path), must_be_golden=must_be_golden)
+        text = read_file(path)
+        golden = None if copies is None else copies.find(path, text)
+        if golden is None:
+            golden = _load_text(path, text, must_be_golden=must_be_golden)
+            if golden is not None and copies is not None:
+                copies.keep(golden, text)
     except TreeError as error:
         raise GoldenError(path, error.line, None, error.reason) from None
     except TooManyFaults as error:
         raise _join_errors(path, error.faults) from None
+    return golden
 
 
 def _load_text(path: str, text: str, *, must_be_golden: bool) -> GoldenSet | None:

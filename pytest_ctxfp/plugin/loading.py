@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import pytest
+
 from pytest_ctxfp._errors import GoldenError, describe_error
-from pytest_ctxfp._golden import golden_set, load_golden, load_if_golden
+from pytest_ctxfp._golden import golden_set, load_with_copies
+from pytest_ctxfp._golden_copies import GoldenCopies
 from pytest_ctxfp.plugin.options import has_case_loaders
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    import pytest
-
     from pytest_ctxfp._model import GoldenSet
+
+COPIES = pytest.StashKey["GoldenCopies | None"]()
 
 
 def find_loader(path: Path, session: pytest.Session) -> Callable[[], GoldenSet] | None:
@@ -51,7 +54,11 @@ def load_cases(path: Path, session: pytest.Session) -> GoldenSet:
         GoldenError: one that can't be used.
     """
     load = find_loader(path, session)
-    return load_golden(path) if load is None else load()
+    if load is not None:
+        return load()
+    golden = load_with_copies(str(path), _copies_of(session.config), must_be_golden=True)
+    assert golden is not None
+    return golden
 
 
 def load_file(path: Path, session: pytest.Session) -> GoldenSet | None:
@@ -60,4 +67,22 @@ def load_file(path: Path, session: pytest.Session) -> GoldenSet | None:
     Raises:
         GoldenError: one that can't be used.
     """
-    return load_golden(path) if session.isinitpath(path) else load_if_golden(path)
+    is_named = session.isinitpath(path)
+    return load_with_copies(str(path), _copies_of(session.config), must_be_golden=is_named)
+
+
+def _copies_of(config: pytest.Config) -> GoldenCopies | None:
+    """Return the copies of golden files in pytest's cache, which ``--cache-clear`` empties."""
+    if COPIES not in config.stash:
+        cache: pytest.Cache | None = getattr(config, "cache", None)  # absent with -p no:cacheprovider
+        config.stash[COPIES] = None if cache is None else _open_copies(cache)
+    return config.stash[COPIES]
+
+
+def _open_copies(cache: pytest.Cache) -> GoldenCopies | None:
+    from pytest_ctxfp import __version__
+
+    try:
+        return GoldenCopies(cache.mkdir("ctxfp-golden"), version=__version__)
+    except OSError:  # a folder that nobody may write to
+        return None
