@@ -60,7 +60,7 @@ class GoldenFile(pytest.Module):
         for run in runs:
             case = run.case
             try:
-                items.append(GoldenItem.for_run(self, run))
+                items.append(GoldenItem.for_run(self, run, beside=items[0] if items else None))
             except (pytest.fail.Exception, pytest.PytestUnknownMarkWarning) as error:
                 # As pytest refuses a mark: with --strict-markers, and where warnings are errors.
                 reason = f"{first_line(error)}: register the mark in the ini option markers"
@@ -79,9 +79,21 @@ class GoldenItem(pytest.Function):
     outcome: Outcome | None = None
 
     @classmethod
-    def for_run(cls, parent: GoldenFile, run: CaseRun) -> GoldenItem:
-        """Return the item of a case, with its marks and its tags as keywords."""
-        item: GoldenItem = cls.from_parent(parent, name=run.item_name, callobj=_golden_case)
+    def for_run(cls, parent: GoldenFile, run: CaseRun, *, beside: GoldenItem | None) -> GoldenItem:
+        """Return the item of a case, with its marks and its tags as keywords.
+
+        Args:
+            parent: the case's file.
+            run: the case, and what it runs under.
+            beside: another item of the file, which needs the same fixtures: they are worked out once, as
+                pytest does for the parameters of a test.
+        """
+        item: GoldenItem = cls.from_parent(
+            parent,
+            name=run.item_name,
+            callobj=_golden_case,
+            fixtureinfo=getattr(beside, "_fixtureinfo", None),
+        )
         item.run = run
         item.case = case = run.case
         item.extra_keyword_matches.update(case.tags)

@@ -13,6 +13,7 @@ from pytest_ctxfp.plugin.case_runs import apply_selection, choose_audited
 from pytest_ctxfp.plugin.collect import add_tag_keywords, drop_claimed
 from pytest_ctxfp.plugin.evidence import describe_cases, describe_collection, find_unused, is_stopped
 from pytest_ctxfp.plugin.facts import RunFacts
+from pytest_ctxfp.plugin.fixture_values import FIXTURE_VALUES, FixtureValues
 from pytest_ctxfp.plugin.item_records import is_ours, take_records, take_sections
 from pytest_ctxfp.plugin.items import names_below_file
 from pytest_ctxfp.plugin.redacting import redact_report
@@ -38,6 +39,8 @@ def ensure_session(config: pytest.Config) -> None:
     """Register the report hooks, once, when the first golden file or fixture of ours is used."""
     if not config.pluginmanager.has_plugin(PLUGIN_NAME):
         config.pluginmanager.register(ReportHooks(config), PLUGIN_NAME)
+        config.stash[FIXTURE_VALUES] = FixtureValues()
+        config.pluginmanager.register(config.stash[FIXTURE_VALUES], f"{PLUGIN_NAME}-fixtures")
         _show_live(config)
 
 

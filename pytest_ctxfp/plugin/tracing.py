@@ -21,6 +21,7 @@ from pytest_ctxfp._values import to_json_value
 from pytest_ctxfp.plugin.calls import calls_of
 from pytest_ctxfp.plugin.case_runs import model_named_for, run_for, run_of
 from pytest_ctxfp.plugin.collect import GoldenItem
+from pytest_ctxfp.plugin.fixture_values import FIXTURE_VALUES
 from pytest_ctxfp.plugin.items import command_to_refresh, fixtures_of, shown_path
 from pytest_ctxfp.plugin.runner import get_runner
 from pytest_ctxfp.plugin.sampling import CaseSampler
@@ -205,6 +206,13 @@ class CaseTracer:
         return is_asked_for and self._request.node.stash.get(MODEL_SEEN, False)
 
     def _fixture(self, name: str) -> object:
+        item = self._request.node
+        if isinstance(item, GoldenItem):
+            values = item.config.stash[FIXTURE_VALUES]
+            return values.get(name, item, lambda: self._look_up(name))
+        return self._look_up(name)
+
+    def _look_up(self, name: str) -> object:
         value: object
         try:
             value = self._request.getfixturevalue(name)
