@@ -13,7 +13,7 @@ from pytest_ctxfp._limits import LimitReached, settling
 from pytest_ctxfp._misses import EARLIER_CALL, Difference, explain_call, refuse_miss
 from pytest_ctxfp._modes import CacheMode
 from pytest_ctxfp._recording import record_call
-from pytest_ctxfp._records import add_known, add_why, call_record
+from pytest_ctxfp._records import add_known, add_notes, add_why, call_record
 from pytest_ctxfp._store import Lookup
 from pytest_ctxfp._suite import NO_IDENTITY, checked_parts, merged_params
 
@@ -71,7 +71,7 @@ class CallResolver:
             if trace is not None:
                 self._note_hit(link, trace)
                 return trace.result
-            link.record["notes"] = [flight.note] if flight.note else []
+            add_notes(link.record, filter(None, [flight.note]))
             self._claim(link)
             why = () if found.problem else self._explain(link)
             await self._ask_earlier(link, settle)
@@ -116,8 +116,7 @@ class CallResolver:
             link.chain.add_hit(link)
         link.record["state"] = "hit"
         self._describe(link, trace)
-        if notes:
-            link.record["notes"] = list(notes)
+        add_notes(link.record, notes)
         self._add_record(link.record)
 
     def _describe(self, link: Link, trace: Trace) -> None:
@@ -196,7 +195,7 @@ class CallResolver:
             )
             bill.cost = recording.trace.cost
         self._describe(link, recording.trace)
-        link.record["notes"] = [*link.record.get("notes", []), *recording.notes]
+        add_notes(link.record, recording.notes)
         add_known(link.record, unstored=runner.keep(link.key, recording.trace))
         return recording.trace
 

@@ -98,8 +98,7 @@ class CallChain:
         self._unordered: set[str] = set()
         self._hits: list[Link] = []
         self._running: list[Link] = []
-        self._again = threading.Event()
-        self._again.set()
+        self._are_hits_made: threading.Event | None = None
 
     def place(self, call: Call, make_key: Callable[[tuple[str, ...]], CaseKey], record: CaseRecord) -> Link:
         """Give a call its place and its key."""
@@ -142,7 +141,8 @@ class CallChain:
             taken = self._hits_before(link)
             self._hits = [hit for hit in self._hits if hit not in taken]
             if taken:
-                self._again.clear()
+                self._are_hits_made = self._are_hits_made or threading.Event()
+                self._are_hits_made.clear()
             self.is_live = self.is_live or link.in_order
         return taken
 
@@ -151,12 +151,13 @@ class CallChain:
 
     def hits_are_made(self) -> None:
         """Let the threads go on that wait for earlier calls."""
-        self._again.set()
+        if self._are_hits_made is not None:
+            self._are_hits_made.set()
 
     def wait_for_hits(self, link: Link) -> None:
         """Wait, in a pool's thread, until another one has made the earlier calls."""
-        if not link.in_order:
-            self._again.wait()
+        if not link.in_order and self._are_hits_made is not None:
+            self._are_hits_made.wait()
 
     def running(self, link: Link) -> Iterator[None]:
         """Note, for the time of a ``with`` block, that a call is being made."""

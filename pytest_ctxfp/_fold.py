@@ -254,6 +254,8 @@ def meets_pass_rate(passes: int, samples: int, min_pass_rate: float | None) -> b
 
 
 def _modal_reason(samples: Sequence[Sampled]) -> str:
+    if len(samples) == 1:
+        return samples[0].reason
     for state in ("error", "failed", "skipped"):
         reasons = [sample.reason for sample in samples if sample.state == state]
         if reasons:

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, TypedDict
 from pytest_ctxfp._display import escape_surrogates
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pytest_ctxfp._misses import Difference
     from pytest_ctxfp._model import GoldenCase, JSONValue
 
@@ -133,25 +135,31 @@ def unscored_record(case: GoldenCase, state: str, reason: str) -> CaseRecord:
 
 def call_record(call_id: str) -> CaseRecord:
     """Return the beginning of the facts of a call that a test makes itself."""
-    return {"kind": "call", "id": escape_surrogates(call_id), "tags": [], "state": "miss"}
+    return {"kind": "call", "id": escape_surrogates(call_id), "state": "miss"}
 
 
 def case_facts(case: GoldenCase) -> CaseRecord:
     """Return what names a case in its records."""
-    return {
-        "kind": "case",
-        "id": escape_surrogates(case.id),
-        "tags": [escape_surrogates(tag) for tag in case.tags],
-    }
+    record: CaseRecord = {"kind": "case", "id": escape_surrogates(case.id)}
+    add_known(record, tags=[escape_surrogates(tag) for tag in case.tags] or None)
+    return record
 
 
 def add_why(record: CaseRecord, why: tuple[Difference, ...]) -> None:
     """Add why an answer was missing, to be counted and in detail."""
-    record["why"] = [escape_surrogates(part.what) for part in why]
-    record["why_detail"] = [escape_surrogates(part.detail) for part in why]
+    if why:
+        record["why"] = [escape_surrogates(part.what) for part in why]
+        record["why_detail"] = [escape_surrogates(part.detail) for part in why]
 
 
-def add_known(record: CaseRecord, **facts: str | float | bool | None) -> None:
+def add_notes(record: CaseRecord | SnapshotRecord, notes: Iterable[str]) -> None:
+    """Add to what a user should know, texts fit to be sent."""
+    added = [escape_surrogates(note) for note in notes]
+    if added:
+        record["notes"] = [*record.get("notes", ()), *added]
+
+
+def add_known(record: CaseRecord, **facts: str | float | bool | list[str] | None) -> None:
     """Add those facts that are known, texts fit to be sent."""
     for name, value in facts.items():
         if value is not None:

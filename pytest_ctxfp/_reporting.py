@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._match import has_own_scorer
-from pytest_ctxfp._records import add_known, add_why, case_facts
+from pytest_ctxfp._records import add_known, add_notes, add_why, case_facts
 from pytest_ctxfp._report import CaseReport, SampleReport
 from pytest_ctxfp._suite import expectation_dict, expectation_sha
 
@@ -65,7 +65,6 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         "reason": escape_surrogates(outcome.comparison.reason),
         "model": escape_surrogates(trace.model),
         "latency_ms": trace.latency_ms,
-        "notes": [escape_surrogates(note) for note in outcome.notes],
     }
     add_known(
         record,
@@ -81,6 +80,7 @@ def outcome_record(outcome: Outcome) -> CaseRecord:
         served_then=outcome.served_then,
     )
     add_why(record, outcome.why)
+    add_notes(record, outcome.notes)
     if has_own_scorer(outcome.case):
         record["scorer"] = escape_surrogates(outcome.case.match)
     if outcome.judgement is not None:

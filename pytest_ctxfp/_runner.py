@@ -270,9 +270,11 @@ class Runner:
         if state.named is not None:
             yield state.named
             return
-        first = () if state.named_by_hits is None else (state.named_by_hits,)
-        for named in dict.fromkeys((*first, *possible_names(suite))):
-            if "case" in named or not suite.reads_case:
+        first = state.named_by_hits
+        if first is not None and ("case" in first or not suite.reads_case):
+            yield first
+        for named in possible_names(suite):
+            if named != first and ("case" in named or not suite.reads_case):
                 yield named
 
     def _state(self, suite: Suite) -> _SuiteState:

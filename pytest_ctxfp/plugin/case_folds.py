@@ -34,7 +34,7 @@ def _fold_records(records: list[CaseRecord]) -> SummedCase:
     fold = fold_samples(
         first["id"],
         [_SampleFacts(record) for record in records],
-        tags=first["tags"],
+        tags=first.get("tags", ()),
         min_pass_rate=first.get("min_pass_rate"),
     )
     return SummedCase(

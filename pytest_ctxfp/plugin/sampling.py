@@ -10,7 +10,7 @@ import pytest
 from pytest_ctxfp._display import escape_surrogates
 from pytest_ctxfp._errors import CacheMiss, CtxfpError, first_line
 from pytest_ctxfp._limits import LimitReached
-from pytest_ctxfp._records import add_known, add_why, unscored_record
+from pytest_ctxfp._records import add_known, add_notes, add_why, unscored_record
 from pytest_ctxfp._report import SampleReport
 from pytest_ctxfp._reporting import outcome_record, sample_report
 from pytest_ctxfp.plugin.baseline import excuse_failure, get_baseline, is_to_be_confirmed, weigh_case
@@ -87,7 +87,7 @@ class CaseSampler:
         if self._item in self._item.config.stash.get(AUDITED, ()) and self._outcomes[0].hit:
             await self._audit(self._outcomes[0])
         first, *further = self._outcomes
-        return replace(first, further=tuple(further))
+        return replace(first, further=tuple(further)) if further else first
 
     async def _resolve_sample(self, sample: int, *, kind: str = "case") -> Outcome:
         counted = self._runner.n_calls, self._runner.judges.n_calls
@@ -101,7 +101,7 @@ class CaseSampler:
             self._note(self._describe_end(end, suite), suite, counted, kind=kind)
             raise
         record = outcome_record(outcome)
-        record["notes"] = [*record["notes"], *self._notes, *take_notes(self._item.config)]
+        add_notes(record, [*self._notes, *take_notes(self._item.config)])
         if self._settings.wants_report:
             record["report"] = describe_case(
                 self._run, self._item, sample_report(outcome), model=suite.model, outcome=outcome

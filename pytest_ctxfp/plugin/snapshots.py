@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._errors import CtxfpError, SnapshotMismatch, SnapshotMissing
+from pytest_ctxfp._records import add_notes
 from pytest_ctxfp._snapshot import CurrentContext, SnapshotState, check_snapshot
 from pytest_ctxfp._snapshot_rules import layer_names
 from pytest_ctxfp._snapshot_text import snapshot_path
@@ -164,7 +165,7 @@ class ContextSnapshot:
             try:
                 self._fail_changed(verdict, path)
             finally:
-                record["notes"] = take_notes(self._item.config)
+                add_notes(record, take_notes(self._item.config))
 
     def _record(self, verdict: SnapshotVerdict, path: Path, redact: Redactions) -> SnapshotRecord:
         record: SnapshotRecord = {
