@@ -20,6 +20,7 @@ WHITE_SPACE = (
 
 _HEADING_MARK = re.compile(r"\A#{1,6} ")
 _FENCE_LINE = r"^ {0,3}(`{3,}|~{3,})([^\n]*)$"
+_CHARACTERS_A_SIGN = 64
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 
 
@@ -114,7 +115,7 @@ def iter_headed_layers(
         if start:
             yield Layer(key=key, name=name, header=header, body=text[body_start:start])
         header, body_start = text[start:end], end
-        name = heading_name(header if isinstance(header, str) else header.decode("utf-8", "surrogateescape"))
+        name = _name_of(header[level + 1 :])
         key = keys.claim(name)
     if text:
         yield Layer(key=key, name=name, header=header, body=text[body_start:])
@@ -122,13 +123,22 @@ def iter_headed_layers(
 
 def _header_spans(text: AnyStr, level: int) -> Iterator[tuple[int, int]]:
     """Yield start and end of the header lines, each with its LF if it has one."""
-    mark = _as_type_of(text, "#" * level + " ")
-    line_feed = _as_type_of(text, "\n")
-    if text.startswith(mark):
-        yield 0, text.find(line_feed) + 1 or len(text)
-    # A literal prefix is searched for faster than `find` does, and never backtracks.
-    for match in re.finditer(line_feed + mark + _as_type_of(text, "[^\n]*"), text):
-        yield match.start() + 1, min(match.end() + 1, len(text))
+    sign, mark, line_feed = (_as_type_of(text, one) for one in ("#", "#" * level + " ", "\n"))
+    position = text.find(sign)
+    # Memory is searched for a rare character ten times faster than for a pattern; a text full of signs
+    # would be slow that way, so it is left to the pattern.
+    for _ in range(len(text) // _CHARACTERS_A_SIGN + 1):
+        if position == -1:
+            return
+        end = position + 1
+        if text.startswith(mark, position) and (not position or text.startswith(line_feed, position - 1)):
+            end = text.find(line_feed, position) + 1 or len(text)
+            yield position, end
+        position = text.find(sign, end)
+    if position != -1:
+        pattern = re.compile(line_feed + mark + _as_type_of(text, "[^\n]*"))
+        for match in pattern.finditer(text, max(position - 1, 0)):
+            yield match.start() + 1, min(match.end() + 1, len(text))
 
 
 def _as_type_of(text: AnyStr, ascii_text: str) -> AnyStr:
@@ -142,7 +152,12 @@ def heading_name(header: str) -> str:
         >>> heading_name("##  Current Facts\r\n")
         'Current Facts'
     """
-    return join_surrogates(_HEADING_MARK.sub("", header).strip(WHITE_SPACE))
+    return _name_of(_HEADING_MARK.sub("", header))
+
+
+def _name_of(title: str | bytes) -> str:
+    text = title if isinstance(title, str) else title.decode("utf-8", "surrogateescape")
+    return join_surrogates(text.strip(WHITE_SPACE))
 
 
 def join_surrogates(text: str) -> str:
@@ -150,7 +165,7 @@ def join_surrogates(text: str) -> str:
 
     JSON can't tell the two apart: names that differ in that alone would be one name when read back.
     """
-    if _SURROGATE_PAIR.search(text) is None:
+    if text.isascii() or _SURROGATE_PAIR.search(text) is None:
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_ctxfp import ContextFingerprint, diff_fingerprints, fingerprint_context, markdown_layers
+from pytest_ctxfp import ContextFingerprint, _layers, diff_fingerprints, fingerprint_context, markdown_layers
 from pytest_ctxfp import _pairing as pairing
 from pytest_ctxfp._pairing import longest_common_subsequence, moved_items, pair_contents
 
@@ -50,12 +50,17 @@ def test_layers_partition_the_context(text, level, fences):
     assert all(layer.body for layer in layers if layer.key == "(preamble)")
 
 
-@given(text=TEXTS, level=st.integers(1, 3))
-def test_layers_are_those_of_a_line_by_line_reading(text, level):
-    """A header is a line between LFs that begins with the mark, and nothing else is."""
+@pytest.mark.parametrize(
+    "n", [pytest.param(1, id="by sign"), pytest.param(8, id="both"), pytest.param(10**9, id="by pattern")]
+)
+@given(text=st.one_of(TEXTS, st.text("# \nA", max_size=80)), level=st.integers(1, 3))
+def test_layers_are_those_of_a_line_by_line_reading(n, text, level):
+    """A header is a line between LFs that begins with the mark, and nothing else is, however it is found."""
     mark = "#" * level + " "
     headers = [line for line in text.split("\n") if line.startswith(mark)]
-    found = [layer.header for layer in markdown_layers(text, level) if layer.key != "(preamble)"]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_layers, "_CHARACTERS_A_SIGN", n)
+        found = [layer.header for layer in markdown_layers(text, level) if layer.key != "(preamble)"]
     assert [header.removesuffix("\n") for header in found] == headers
 
 
