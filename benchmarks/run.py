@@ -123,17 +123,14 @@ def measure_golden(folder: Path, sizes: Sizes) -> Iterator[Row]:
 
 def _cases_a_second(suite: Path, sizes: Sizes) -> Ratio:
     from pytest_ctxfp._cli.cache import open_store
-    from pytest_ctxfp._cli.rescoring import NewestAnswers, Rescoring, result_lines, score_case
+    from pytest_ctxfp._cli.rescoring import rescore_cases, result_lines
     from pytest_ctxfp._golden import load_golden
 
     golden = load_golden(suite / "golden.yaml")
 
     def rescore() -> None:
-        answers = NewestAnswers(open_store(str(suite / ".ctxfp" / "traces")), [golden])
-        result = Rescoring()
-        for case in golden.cases:
-            score_case(case, answers, result)
-        result_lines(result, None)
+        store = open_store(str(suite / ".ctxfp" / "traces"))
+        result_lines(rescore_cases([golden], store, None), None)
 
     rates = [len(golden.cases) / clock(rescore) for _ in range(sizes.rounds + 1)][1:]
     return Ratio(min(rates), statistics.median(rates), max(rates), len(golden.cases))

@@ -168,12 +168,20 @@ class TraceStore:
         Raises:
             OSError: the folder exists and can't be listed.
         """
+        return ((self.dir / name, found) for name, found in self.lookups())
+
+    def lookups(self) -> Iterator[tuple[str, Lookup]]:
+        """Yield the names of the files of `entries`, and what each gave.
+
+        Raises:
+            OSError: the folder exists and can't be listed.
+        """
         names = [f"{sha}.json" for sha in self.hashes()]
         for start in range(0, len(names), _N_TOGETHER):
             some = names[start : start + _N_TOGETHER]
             self._backend.prefetch(some)
             for name in some:
-                yield self.dir / name, self._read(name)
+                yield name, self._read(name)
 
     def traces(self) -> Iterator[Trace]:
         """Yield every stored answer that can be loaded, sorted by file name.
@@ -181,7 +189,7 @@ class TraceStore:
         Raises:
             OSError: the folder exists and can't be listed.
         """
-        return (found.trace for _, found in self.entries() if found.trace is not None)
+        return (found.trace for _, found in self.lookups() if found.trace is not None)
 
     def of_case(self, case_id: str) -> Iterator[Trace]:
         """Yield the stored answers to a case, the newest first.

@@ -19,10 +19,11 @@ from pytest_ctxfp._redaction import REDACTED
 from pytest_ctxfp._store import JUDGE_SHA, TraceStore
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from pytest_ctxfp._model import JSONValue
+    from pytest_ctxfp._store import Lookup
     from pytest_ctxfp._trace import Trace
 
 _HASH_PREFIX = re.compile("[0-9a-f]{4,40}")
@@ -179,19 +180,32 @@ def read_store(store: TraceStore) -> tuple[list[Stored], list[Corrupt]]:
     """
     stored: list[Stored] = []
     corrupt: list[Corrupt] = []
+    for name, found in _read_files(store):
+        path, place = store.dir / name, store.place_of(name)
+        if found.trace is not None:
+            stored.append(Stored(path, place, found.trace, store.recorded_time(found.trace, name)))
+        elif found.problem is not None:
+            corrupt.append(Corrupt(path, place, found.problem))
+    return sorted(stored, key=lambda item: (-item.time, item.key)), corrupt
+
+
+def read_traces(store: TraceStore) -> Iterator[tuple[Trace, str]]:
+    """Yield all stored answers, and the name of each one's file, sorted by that.
+
+    Raises:
+        OSError: the folder can't be listed.
+        CtxfpError: a store that has ceased to answer.
+    """
+    return ((found.trace, name) for name, found in _read_files(store) if found.trace is not None)
+
+
+def _read_files(store: TraceStore) -> Iterator[tuple[str, Lookup]]:
     try:
-        for path, found in store.entries():
-            place = store.place_of(path.name)
-            if found.trace is not None:
-                time = store.recorded_time(found.trace, path.name)
-                stored.append(Stored(path, place, found.trace, time))
-            elif found.problem is not None:
-                corrupt.append(Corrupt(path, place, found.problem))
+        yield from store.lookups()
     except StoreUnreachable as error:
         raise CtxfpError(str(error)) from None
     if store.outage is not None:  # what can't be fetched looks like what isn't there
         raise CtxfpError(store.outage)
-    return sorted(stored, key=lambda item: (-item.time, item.key)), corrupt
 
 
 def known_cost(trace: Trace) -> float | None:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from pytest_ctxfp._cli.cache import add_command, add_dir_option, count, known_cost, open_store, read_store
+from pytest_ctxfp._cli.cache import add_command, add_dir_option, count, known_cost, open_store, read_traces
 from pytest_ctxfp._cli.files import print_json, print_lines
 from pytest_ctxfp._cli.project import find_project
 from pytest_ctxfp._cli.reports import read_report
@@ -14,6 +16,7 @@ from pytest_ctxfp._fold import aggregate, fold_samples
 from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._match import has_own_scorer, rescore
 from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._store import JUDGE_SHA
 from pytest_ctxfp._texts import map_texts
 
 if TYPE_CHECKING:
@@ -132,12 +135,7 @@ def _rescore(arguments: argparse.Namespace) -> int:
 
     golden = [load_golden(name) for name in arguments.golden]
     report = None if arguments.report is None else read_report(arguments.report)
-    store = open_store(arguments.dir)
-    answers = NewestAnswers(store, golden) if report is None else ReportedAnswers(store, report)
-    result = Rescoring()
-    for one in golden:
-        for case in one.cases:
-            score_case(case, answers, result)
+    result = rescore_cases(golden, open_store(arguments.dir), report)
     if arguments.json:
         print_json(_to_json(result, arguments.report))
     else:
@@ -145,6 +143,39 @@ def _rescore(arguments: argparse.Namespace) -> int:
     if not result.scored:
         return 2
     return 1 if result.failed else 0
+
+
+def rescore_cases(golden: Sequence[GoldenSet], store: TraceStore, report: RunReport | None) -> Rescoring:
+    """Score the stored answers to the cases of golden files.
+
+    Args:
+        golden: the golden files.
+        store: where the answers are.
+        report: the run whose answers are scored; None for the newest answer to each case.
+
+    Raises:
+        CtxfpError: what a case expects doesn't fit its kind, or a store that has ceased to answer.
+        OSError: the store's folder can't be listed.
+    """
+    result = Rescoring()
+    with _without_collector():
+        answers = NewestAnswers(store, golden) if report is None else ReportedAnswers(store, report)
+        for one in golden:
+            for case in one.cases:
+                score_case(case, answers, result)
+    return result
+
+
+@contextmanager
+def _without_collector() -> Iterator[None]:
+    """Spare the collector of garbage looking through thousands of answers, none of which is any."""
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,11 +251,10 @@ class NewestAnswers:
                 wanted.setdefault(case.id, []).append(case)
         self._newest: dict[tuple[str, str], tuple[float, Trace]] = {}
         redact = find_project().redactor()
-        stored, _ = read_store(store)
-        for item in stored:
-            for case in wanted.get(item.trace.case_id, ()):
-                if not item.is_verdict and is_answer_to(item.trace, case, redact):
-                    self._keep(case, item.trace, item.time)
+        for trace, name in read_traces(store):
+            for case in wanted.get(trace.case_id, ()):
+                if trace.agent_sha != JUDGE_SHA and is_answer_to(trace, case, redact):
+                    self._keep(case, trace, store.recorded_time(trace, name))
 
     def _keep(self, case: GoldenCase, trace: Trace, time: float) -> None:
         place = (case.path, case.id)
@@ -248,7 +278,9 @@ def is_answer_to(trace: Trace, case: GoldenCase, redact: Callable[[str], str]) -
         case: the case.
         redact: what leaves secrets out of what is stored.
     """
-    if trace.case_id != case.id or trace.question not in (case.question, redact(case.question)):
+    if trace.case_id != case.id or (
+        trace.question != case.question and trace.question != redact(case.question)
+    ):
         return False
     params = trace.params
     if not params:
