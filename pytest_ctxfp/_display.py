@@ -21,18 +21,18 @@ def escape_line(text: str, *, limit: int | None = None) -> str:
         limit: cut to this many characters, the last being ``…``; None for the whole text.
     """
     # Cut before escaping, too: what is cut off may be megabytes.
-    escaped = _UNPRINTABLE.sub(_escape, text if limit is None else text[: limit + 1])
+    escaped = _sub(_UNPRINTABLE, text if limit is None else text[: limit + 1])
     return escaped if limit is None or len(escaped) <= limit else escaped[: limit - 1] + "…"
 
 
 def escape_lines(text: str) -> str:
     r"""Return a text with the same escapes as `escape_line`, but with its line feeds and tabs."""
-    return _UNPRINTABLE_BUT_LINES.sub(_escape, text)
+    return _sub(_UNPRINTABLE_BUT_LINES, text)
 
 
 def escape_surrogates(text: str) -> str:
     r"""Return a text that UTF-8 can hold: lone surrogates stand as ``\uNNNN``."""
-    return _SURROGATE.sub(_escape, text)
+    return text if text.isascii() else _SURROGATE.sub(_escape, text)
 
 
 def item_name(case_id: str) -> str:
@@ -42,7 +42,7 @@ def item_name(case_id: str) -> str:
     points are written ``\x1b`` or ``\u202e``.
     """
     name = case_id.replace("::", "∷")
-    return name if name.isprintable() else _UNSHOWABLE_IN_NAME.sub(_escape, name)
+    return _sub(_UNSHOWABLE_IN_NAME, name)
 
 
 def name_reason(why: str, n: int) -> str:
@@ -59,6 +59,10 @@ def shorten_time(recorded_at: str) -> str:
     """Return a time as people read it: ``2026-11-30T19:21:54.123+00:00`` is ``2026-11-30 19:21:54 UTC``."""
     match = _UTC_TIME.fullmatch(recorded_at)
     return f"{match[1]} {match[2]} UTC" if match else escape_line(recorded_at, limit=40)
+
+
+def _sub(unshowable: re.Pattern[str], text: str) -> str:
+    return text if text.isprintable() else unshowable.sub(_escape, text)
 
 
 def _escape(match: re.Match[str]) -> str:

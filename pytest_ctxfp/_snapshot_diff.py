@@ -103,8 +103,9 @@ def name_invisible_change(before: bytes, after: bytes) -> str | None:
         return "only Unicode normalisation"
     if _squeezed(then) == _squeezed(now):
         return "only white space"
-    is_both = _squeezed(composed_then) == _squeezed(composed_now)
-    return "only white space and Unicode normalisation" if is_both else None
+    if (composed_then, composed_now) == (then, now) or _squeezed(composed_then) != _squeezed(composed_now):
+        return None
+    return "only white space and Unicode normalisation"
 
 
 def _with_lf(text: str) -> str:

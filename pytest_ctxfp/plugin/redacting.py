@@ -26,6 +26,7 @@ _KEPT = frozenset(
         *("variant", "scorer", "recorded_at", "report", "texts"),
     )
 )
+_TEXTS = (str, list, dict)
 
 
 def get_redactor(config: pytest.Config) -> Redactor:
@@ -65,7 +66,7 @@ def _bad_hook(implementation: pluggy.HookImpl, what: str) -> CtxfpError:
 def redact_record(record: Record, config: pytest.Config) -> None:
     """Leave secrets out of a record, in place; where a hook fails, all that may hold one is left out."""
     redactor = get_redactor(config)
-    for name in [name for name in record if name not in _KEPT]:
+    for name in [name for name, fact in record.items() if isinstance(fact, _TEXTS) and name not in _KEPT]:
         try:
             record[name] = redactor.redact_json(record[name])  # type: ignore[literal-required]
         except (CtxfpError, ValueError):
