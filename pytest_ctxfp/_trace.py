@@ -7,7 +7,7 @@ import math
 import re
 import reprlib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -191,6 +191,7 @@ class Trace:
         return next(iter(self.differences(key, redact=redact)), None)
 
 
+_DEFAULTS = {part.name: part.default for part in fields(Trace) if part.default is not MISSING}
 _FIELD_NAMES = tuple(part.name for part in fields(Trace) if part.compare)
 _OPTIONAL_PARTS = frozenset(OPTIONAL_PARTS)
 _REQUIRED = frozenset({*TEXT_PARTS, "result", "latency_ms"})
@@ -302,7 +303,15 @@ def _read_trace(text: str) -> Trace:
         message = f"{misfit!r} is {reprlib.repr(known[misfit])}, not {_TYPES[misfit][0]}"
         raise ValueError(message)
     _check_words(known)
-    return Trace(**known, absent_parts=_find_absent_parts(names))
+    return _make_trace({**_DEFAULTS, **known, "absent_parts": _find_absent_parts(names)})
+
+
+def _make_trace(values: Mapping[str, object]) -> Trace:
+    """Return a trace of checked values: the generated ``__init__`` of so many fields takes thrice as long."""
+    trace = object.__new__(Trace)
+    for name, value in values.items():
+        object.__setattr__(trace, name, value)
+    return trace
 
 
 @lru_cache(maxsize=_MAX_SHAPES)
