@@ -27,8 +27,9 @@ class Ratio:
     """Median seconds, not of the yardstick."""
 
     def __str__(self) -> str:
-        """Return the three figures."""
-        return f"{self.least:6.2f} {self.median:6.2f} {self.most:6.2f}"
+        """Return the three figures; rates of thousands without decimals."""
+        form = "6.2f" if self.most < 1_000 else "6.0f"
+        return f"{self.least:{form}} {self.median:{form}} {self.most:{form}}"
 
 
 def ratio_of(ours: list[float], yardstick: list[float]) -> Ratio:
