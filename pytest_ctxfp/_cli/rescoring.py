@@ -15,7 +15,7 @@ from pytest_ctxfp._display import escape_line
 from pytest_ctxfp._fold import aggregate, fold_samples
 from pytest_ctxfp._hashing import canonical_json
 from pytest_ctxfp._match import has_own_scorer, rescore
-from pytest_ctxfp._stats import format_percent, wilson_interval
+from pytest_ctxfp._stats import format_interval, format_percent, wilson_interval
 from pytest_ctxfp._store import JUDGE_SHA
 from pytest_ctxfp._texts import map_texts
 
@@ -348,11 +348,8 @@ def result_lines(result: Rescoring, report: str | None) -> list[str]:
     verdicts = f"{totals.n_passed} passed, {n - totals.n_passed} failed"
     lines = [f"scored {count(n, 'case')} ({escape_line(source)}): {verdicts}"]
     if n:
-        low, high = _interval(totals)
-        lines.append(
-            f"accuracy {format_percent(totals.accuracy)}"
-            f" (95% interval {format_percent(low)} to {format_percent(high)})"
-        )
+        interval = format_interval(_passes(totals), totals.n)
+        lines.append(f"accuracy {format_percent(totals.accuracy)} (95% interval {interval})")
     changed = result.changed
     lines.append(f"changed since they were recorded: {len(changed)}")
     lines += [f"  {_change_line(one, sample)}" for one, sample in changed]
@@ -361,8 +358,9 @@ def result_lines(result: Rescoring, report: str | None) -> list[str]:
     return lines + _group("not scored", result.unscored)
 
 
-def _interval(totals: Totals) -> tuple[float, float]:
-    return wilson_interval(min(totals.accuracy * totals.n, totals.n), totals.n)
+def _passes(totals: Totals) -> float:
+    """Return the sum of the cases' pass rates, which rounding takes beyond their number."""
+    return min(totals.accuracy * totals.n, totals.n)
 
 
 def _change_line(one: ScoredCase, sample: Scored) -> str:
@@ -378,7 +376,7 @@ def _group(title: str, items: Iterable[Unscored]) -> list[str]:
 
 def _to_json(result: Rescoring, report: str | None) -> dict[str, JSONValue]:
     totals = result.totals
-    low, high = _interval(totals)
+    low, high = wilson_interval(_passes(totals), totals.n)
     changed: list[JSONValue] = [
         {
             "case": one.name,
