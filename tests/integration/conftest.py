@@ -11,6 +11,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import httpcore  # noqa: F401 - httpx keeps the first one's exceptions, and runs in this process import anew
 import pytest
 import yaml  # noqa: F401 - its C part can't be imported twice, which runs in this process would do
 
