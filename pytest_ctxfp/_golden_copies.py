@@ -12,6 +12,7 @@ from pytest_ctxfp._hashing import git_text_sha
 from pytest_ctxfp._model import GoldenCase, GoldenSet, ResultKind, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
 
     from pytest_ctxfp._model import JSONValue
@@ -32,12 +33,12 @@ class GoldenCopies:
     A copy that can't be used, for whatever reason, is as none: the golden file is read in its place.
 
     Args:
-        folder: where the copies are.
+        open_folder: makes the folder of copies, when a file is worth one, and returns it.
         version: of this program; another version's copies are not used.
     """
 
-    def __init__(self, folder: Path, *, version: str) -> None:
-        self._folder = folder
+    def __init__(self, open_folder: Callable[[], Path], *, version: str) -> None:
+        self._open_folder = open_folder
         self._version = version
 
     def find(self, path: str, text: str) -> GoldenSet | None:
@@ -72,11 +73,11 @@ class GoldenCopies:
         }
         try:
             write_atomically(self._place_of(golden.path), json.dumps(copy).encode(), sync=False)
-        except OSError:
+        except (OSError, ValueError):  # a number of more digits than this interpreter prints
             return  # it only saves time
 
     def _place_of(self, path: str) -> Path:
-        return self._folder / f"{git_text_sha(os.path.abspath(path))}.json"
+        return self._open_folder() / f"{git_text_sha(os.path.abspath(path))}.json"
 
 
 def _case_to_json(case: GoldenCase) -> dict[str, Any]:

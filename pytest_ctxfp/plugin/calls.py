@@ -120,8 +120,6 @@ class CallHooks:
             return (yield)
         finally:
             RUNNING_TESTS.remove(calls)
-            if CALLS in item.stash:
-                del item.stash[CALLS]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:

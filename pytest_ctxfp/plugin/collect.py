@@ -94,6 +94,7 @@ class GoldenItem(pytest.Function):
             callobj=_golden_case,
             fixtureinfo=getattr(beside, "_fixtureinfo", None),
         )
+        item.fixturenames = [*item.fixturenames]  # plugins insert into it for what has a mark of its own
         item.run = run
         item.case = case = run.case
         item.extra_keyword_matches.update(case.tags)

@@ -23,8 +23,6 @@ def names_below_file(item: pytest.Item) -> str:
 
     Not cut from the node id: pytest-xdist appends its groups to that.
     """
-    if isinstance(item.parent, pytest.File):
-        return item.name
     chain = item.listchain()
     below = next(i for i, node in enumerate(chain) if isinstance(node, pytest.File)) + 1
     return "::".join(node.name for node in chain[below:])

@@ -75,14 +75,18 @@ def _copies_of(config: pytest.Config) -> GoldenCopies | None:
     """Return the copies of golden files in pytest's cache, which ``--cache-clear`` empties."""
     if COPIES not in config.stash:
         cache: pytest.Cache | None = getattr(config, "cache", None)  # absent with -p no:cacheprovider
-        config.stash[COPIES] = None if cache is None else _open_copies(cache)
+        config.stash[COPIES] = None if cache is None else _make_copies(cache)
     return config.stash[COPIES]
 
 
-def _open_copies(cache: pytest.Cache) -> GoldenCopies | None:
+def _make_copies(cache: pytest.Cache) -> GoldenCopies:
     from pytest_ctxfp import __version__
 
-    try:
-        return GoldenCopies(cache.mkdir("ctxfp-golden"), version=__version__)
-    except OSError:  # a folder that nobody may write to
-        return None
+    def open_folder() -> Path:
+        try:
+            cache.set("ctxfp/version", __version__)  # in pytest 8.0 this alone writes the folder's .gitignore
+        except pytest.PytestCacheWarning as warning:  # with -W error, in a folder that nobody may write to
+            raise OSError from warning
+        return cache.mkdir("ctxfp-golden")
+
+    return GoldenCopies(open_folder, version=__version__)

@@ -599,3 +599,29 @@ def test_test_that_runs_again_begins_a_new_conversation(suite: Project) -> None:
     result = suite.run("--ctx-cache", "--reruns=1")
     result.stdout.fnmatch_lines(["calls*3: 3 hit, 0 miss*"])
     assert asked(suite) == ["I am Bob", "Where is my order?", "Who am I?"]
+
+
+def test_conversation_over_the_tests_of_a_class(empty_project: Project) -> None:
+    """Calls through one ``ctx_trace`` kept by a class follow each other, so an edited turn asks the next anew."""
+    empty_project.write("agent/bot.md", "be right\n")
+    empty_project.write("pytest.ini", INI)
+    test = """
+import pytest
+
+class TestConversation:
+    trace = None
+
+    @pytest.fixture(autouse=True)
+    def _keep(self, ctx_trace):
+        TestConversation.trace = TestConversation.trace or ctx_trace
+
+    def test_1(self):
+        assert self.trace.call("hello", lambda: "HELLO1")
+
+    def test_2(self):
+        assert self.trace.call("again", lambda: "a") == "a"
+"""
+    for edited, n_stored in ((test, 2), (test.replace("HELLO1", "HELLO2"), 4)):
+        empty_project.write("test_talk.py", edited)
+        empty_project.run_apart("--ctx-cache").assert_outcomes(passed=2)
+        assert len(empty_project.traces()) == n_stored

@@ -88,3 +88,18 @@ def test_test_that_runs_again_has_fixtures_of_its_own(suite: Project) -> None:
     result.assert_outcomes(passed=1, failed=1)
     lines = (suite.path / "log.txt").read_text().splitlines()
     assert [line for line in lines if line.startswith("build")] == ["build 1", "build 2", "build 3"]
+
+
+def test_fixture_inserted_for_one_case_is_its_own(suite: Project) -> None:
+    """A hook that inserts a fixture for a marked case, as pytest-freezer does, changes no other case."""
+    hook = """
+@pytest.fixture
+def frozen():
+    say("frozen")
+
+def pytest_collection_modifyitems(items):
+    items[0].fixturenames.insert(0, "frozen")
+"""
+    suite.write("conftest.py", CONFTEST.format(scope="session") + hook)
+    suite.run().assert_outcomes(passed=4)
+    assert (suite.path / "log.txt").read_text().splitlines().count("frozen") == 1

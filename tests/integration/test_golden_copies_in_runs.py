@@ -68,3 +68,13 @@ def test_without_a_cache_files_are_read(project: Project) -> None:
     project.write("in-the-way", "")
     result = project.run_apart("-o", "cache_dir=in-the-way/cache", "-W", "ignore::pytest.PytestCacheWarning")
     result.assert_outcomes(passed=2)
+
+
+def test_small_files_leave_no_cache(project: Project) -> None:
+    """Listing small files makes no folder; one that copies are in is ignored by git."""
+    project.edit("pytest.ini", "addopts = -p no:cacheprovider\n", "")
+    project.run("--co", "-q")
+    assert not (project.path / ".pytest_cache").exists()
+    project.edit("golden.yaml", "cases:\n", f"{COMMENT}cases:\n")
+    project.run("--co", "-q")
+    assert (project.path / ".pytest_cache" / ".gitignore").is_file()

@@ -266,3 +266,32 @@ def test_golden_items_can_use_snapshots(project: Project) -> None:
     project.run("--ctx-snapshot-create").assert_outcomes(passed=2)
     project.run().assert_outcomes(passed=2)
     assert (project.path / "__ctxfp__/golden.yaml.ctxfp").exists()
+
+
+def test_modules_below_a_collector_of_their_own(project: Project) -> None:
+    """Where a file is collected as several modules, each test has a snapshot under its module's name."""
+    project.write(
+        "conftest.py",
+        """
+import pytest
+
+class Flavours(pytest.File):
+    def collect(self):
+        for name in ("small", "large"):
+            nodeid = f"{self.nodeid}::{name}"
+            yield pytest.Module.from_parent(self, path=self.path, name=name, nodeid=nodeid)
+
+def pytest_pycollect_makemodule(module_path, parent):
+    return Flavours.from_parent(parent, path=module_path)
+""",
+    )
+    project.write(
+        "test_x.py",
+        "def test_context(ctx_snapshot, request):\n"
+        "    ctx_snapshot.check('## Rules\\n' + request.node.parent.name + '\\n')\n",
+    )
+    for flags in (["--ctx-snapshot-create"], []):
+        project.run_apart(*flags, "test_x.py").assert_outcomes(passed=2)
+    stored = (project.path / "__ctxfp__" / "test_x.ctxfp").read_text()
+    assert "small::test_context#0" in stored
+    assert "large::test_context#0" in stored

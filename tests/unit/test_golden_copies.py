@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ def golden_file(tmp_path: Path) -> Path:
 @pytest.fixture
 def copies(tmp_path: Path) -> GoldenCopies:
     """An empty folder of copies."""
-    return GoldenCopies(tmp_path / "copies", version="1")
+    return GoldenCopies(lambda: tmp_path / "copies", version="1")
 
 
 def spelled(golden: GoldenSet) -> str:
@@ -135,14 +136,27 @@ def test_copy_of_another_version_is_not_used(golden_file: Path, copies: GoldenCo
     load_with_copies(str(golden_file), copies, must_be_golden=True)
     text = golden_file.read_text(encoding="utf-8")
     assert copies.find(str(golden_file), text) is not None
-    assert GoldenCopies(tmp_path / "copies", version="2").find(str(golden_file), text) is None
+    assert GoldenCopies(lambda: tmp_path / "copies", version="2").find(str(golden_file), text) is None
 
 
 def test_place_that_cannot_be_written_costs_nothing(golden_file: Path, tmp_path: Path) -> None:
     """Where no copy can be kept, the file is read as without copies."""
     (tmp_path / "file").write_text("in the way")
-    copies = GoldenCopies(tmp_path / "file" / "copies", version="1")
+    copies = GoldenCopies(lambda: tmp_path / "file" / "copies", version="1")
     assert load_with_copies(str(golden_file), copies, must_be_golden=True) == load_golden(golden_file)
+
+
+def test_number_too_long_to_print_costs_nothing(golden_file: Path, copies: GoldenCopies) -> None:
+    """A number that is read in hexadecimal, and that this interpreter doesn't print, only has no copy."""
+    golden_file.write_text(f"{PADDING}{CASES}".replace("[1, 1.0", f"[0x{'f' * 600}, 1.0"), encoding="utf-8")
+    limit = sys.get_int_max_str_digits()
+    sys.set_int_max_str_digits(640)
+    try:
+        golden = load_with_copies(str(golden_file), copies, must_be_golden=True)
+    finally:
+        sys.set_int_max_str_digits(limit)
+    assert golden is not None
+    assert not (golden_file.parent / "copies").exists()
 
 
 JSON = st.recursive(
@@ -181,7 +195,8 @@ def test_no_value_is_changed_by_a_copy(
 ) -> None:
     """Whatever a case holds, its copy holds the same, types told apart."""
     golden = GoldenSet(path="golden.yaml", cases=tuple(cases), dataset=dataset)
-    copies = GoldenCopies(tmp_path_factory.getbasetemp() / "of-any", version="1")
+    folder = tmp_path_factory.getbasetemp() / "of-any"
+    copies = GoldenCopies(lambda: folder, version="1")
     copies.keep(golden, PADDING)
     found = copies.find("golden.yaml", PADDING)
     assert found is not None
