@@ -602,7 +602,7 @@ def test_test_that_runs_again_begins_a_new_conversation(suite: Project) -> None:
 
 
 def test_conversation_over_the_tests_of_a_class(empty_project: Project) -> None:
-    """Calls through one ``ctx_trace`` kept by a class follow each other, so an edited turn asks the next anew."""
+    """Calls through a ``ctx_trace`` that a class keeps are chained: an edited turn asks the next one anew."""
     empty_project.write("agent/bot.md", "be right\n")
     empty_project.write("pytest.ini", INI)
     test = """
