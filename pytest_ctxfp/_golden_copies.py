@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from dataclasses import fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from pytest_ctxfp._atomic import write_atomically
@@ -40,6 +41,10 @@ class GoldenCopies:
     def __init__(self, open_folder: Callable[[], Path], *, version: str) -> None:
         self._open_folder = open_folder
         self._version = version
+
+    @cached_property
+    def _folder(self) -> Path:
+        return self._open_folder()
 
     def find(self, path: str, text: str) -> GoldenSet | None:
         """Return what a golden file holds whose text is known, or None without a copy of just that text."""
@@ -77,7 +82,7 @@ class GoldenCopies:
             return  # it only saves time
 
     def _place_of(self, path: str) -> Path:
-        return self._open_folder() / f"{git_text_sha(os.path.abspath(path))}.json"
+        return self._folder / f"{git_text_sha(os.path.abspath(path))}.json"
 
 
 def _case_to_json(case: GoldenCase) -> dict[str, Any]:
