@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from typing import TYPE_CHECKING
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
 
 class FixtureValues:
-    """Keeps a fixture's value for the golden items of a file, until pytest ends a fixture of that name."""
+    """Values of fixtures by name and golden file; what pytest ends under a name is forgotten."""
 
     def __init__(self) -> None:
         self._values: defaultdict[str, dict[pytest.Collector | None, object]] = defaultdict(dict)
 
-    def get(self, name: str, item: pytest.Item, look_up: Callable[[], object]) -> object:
-        """Return what a fixture gives a golden item, which has no parameters of its own to choose by.
-
-        Args:
-            name: the fixture's.
-            item: the golden item.
-            look_up: asks pytest for the value.
-        """
-        known = self._values[name]
-        if item.parent not in known:
-            known[item.parent] = look_up()
-        return known[item.parent]
+    def by_file(self, name: str) -> dict[pytest.Collector | None, object]:
+        """Return what a fixture gives the items of each golden file, to be added to by who looks it up."""
+        return self._values[name]
 
     def pytest_fixture_post_finalizer(self, fixturedef: pytest.FixtureDef[object]) -> None:
         """Forget a value that has ended."""

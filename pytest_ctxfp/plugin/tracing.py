@@ -207,10 +207,12 @@ class CaseTracer:
 
     def _fixture(self, name: str) -> object:
         item = self._request.node
-        if isinstance(item, GoldenItem):
-            values = item.config.stash[FIXTURE_VALUES]
-            return values.get(name, item, lambda: self._look_up(name))
-        return self._look_up(name)
+        if not isinstance(item, GoldenItem):  # which may have parameters to choose by
+            return self._look_up(name)
+        known = item.config.stash[FIXTURE_VALUES].by_file(name)
+        if item.parent not in known:
+            known[item.parent] = self._look_up(name)
+        return known[item.parent]
 
     def _look_up(self, name: str) -> object:
         value: object
