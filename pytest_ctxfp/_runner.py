@@ -270,12 +270,10 @@ class Runner:
         if state.named is not None:
             yield state.named
             return
-        first = state.named_by_hits
-        if first is not None and ("case" in first or not suite.reads_case):
-            yield first
-        for named in possible_names(suite):
-            if named != first and ("case" in named or not suite.reads_case):
-                yield named
+        possible = possible_names(suite)
+        if state.named_by_hits in possible:
+            yield state.named_by_hits
+        yield from (named for named in possible if named != state.named_by_hits)
 
     def _state(self, suite: Suite) -> _SuiteState:
         return self._states.setdefault(suite.scope, _SuiteState())

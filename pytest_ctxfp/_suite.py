@@ -143,11 +143,15 @@ class Identity:
 
 
 def possible_names(suite: Suite) -> tuple[frozenset[str], ...]:
-    """Return the sets of what an agent may name that is not in every key, the most telling set first."""
+    """Return the sets of what an agent may name that is not in every key, the most telling set first.
+
+    The case is in all of them where the agent's own fixtures read it.
+    """
     variants: tuple[tuple[str, ...], ...] = ((),) if suite.variant is None else (("variant",), ())
+    cases: tuple[tuple[str, ...], ...] = (("case",),) if suite.reads_case else (("case",), ())
     return tuple(
         frozenset((*inputs, *case, *variant))
-        for case in (("case",), ())
+        for case in cases
         for inputs in (("inputs",), ())
         for variant in variants
     )
